@@ -3,13 +3,14 @@
 use crate::api::spawn::Builder;
 use crate::cluster::{Cluster, try_caller_place};
 use crate::fibre::activity_word::Scheduled;
-use crate::fibre::{Body, ControlBlock, FibreRef, Portrait, Reserved, Viewer};
+use crate::fibre::{ControlBlock, FibreRef, Portrait, Reserved, Viewer};
 use crate::park::ending::end_in_turn;
 use crate::processor::Processor;
 use crate::queue::Runnable;
 use crate::ready::record_ready_here;
 use crate::scheduler::activity::{ActivityBlock, Value};
-use crate::spawn::task::{Place, SpawnError, free_task, tell_of_panic};
+use crate::spawn::body::{FibreBody, REMEDY, free_task};
+use crate::spawn::task::{Place, SpawnError, tell_of_panic};
 use crate::stack::StackError;
 use crate::sync::unwind_guard::quietly;
 use crate::sys::{fork, numbers};
@@ -150,18 +151,6 @@ impl<W: Work> Activity<W> {
         Builder::new().activity(cluster, work)
     }
 
-    /// The functions of this type of activity.
-    const BODY: &'static Body = &Body {
-        run: Self::run,
-        fail: Self::fail,
-        abandon: Self::abandon,
-        take_result: Self::has_no_result,
-        drop_result: Self::drop_no_result,
-        free: Self::free,
-        describe: Self::describe,
-        is_activity: true,
-    };
-
     /// Makes one, for [`Builder::activity`].
     fn make(builder: Builder, place: &Place<'_>, work: W) -> io::Result<Self> {
         let attributes = builder.attributes();
@@ -169,7 +158,7 @@ impl<W: Work> Activity<W> {
         let memory = place.allocate(Layout::new::<Whole<W>>());
         let memory = memory.ok_or(SpawnError::NoMemory)?.cast::<Whole<W>>();
         let id = numbers::take_one();
-        let block = ControlBlock::new(Self::BODY, attributes, id, Reserved::Activity);
+        let block = ControlBlock::new(&Whole::<W>::BODY, attributes, id, Reserved::Activity);
         // SAFETY: fresh memory of this layout.
         unsafe {
             memory.write(Whole {
@@ -325,38 +314,12 @@ impl<W: Work> Activity<W> {
         size_of::<Whole<W>>()
     }
 
-    /// The function of [`Body::run`].
-    unsafe fn run(this: FibreRef) {
-        // SAFETY: the runtime's reference keeps it until the stack has been left.
-        let activity = ManuallyDrop::new(Self(this.cast()));
-        let head = &activity.whole().head;
-        head.word.begin();
-        if head.value() == Value::There {
-            let run = catch_unwind(AssertUnwindSafe(|| W::run(&activity)));
-            fork::die_if_forked("the end of a run");
-            if let Err(payload) = run {
-                let name = activity.name();
-                tell_of_panic("activity", &head.block, name, &*payload);
-                quietly(|| drop(payload));
-            }
-        }
-        // The run may have scheduled the activity itself, and given the last handle up.
-        let last = head.block.is_alone() && !head.word.is_to_run_again();
-        if last && head.value() != Value::Gone {
-            // SAFETY: this is the only reference, and nobody else can come by another.
-            Self::end(move || unsafe { Self::drop_value(this) });
-        }
-        head.block.locals.end();
-        head.block.shields.set(0);
-    }
-
     /// Drops the value, before the rest goes.
     ///
     /// # Safety
     ///
     /// The caller has the only reference, and the value is there.
-    unsafe fn drop_value(this: FibreRef) {
-        let whole: NonNull<Whole<W>> = this.cast();
+    unsafe fn drop_value(whole: NonNull<Whole<W>>) {
         // SAFETY: alive by the caller's reference, which is the only one.
         unsafe {
             whole.as_ref().head.set_value(Value::Gone);
@@ -372,21 +335,6 @@ impl<W: Work> Activity<W> {
         whole.work.name().or(given)
     }
 
-    /// The function of [`Body::fail`].
-    unsafe fn fail(_this: FibreRef, _error: StackError) {
-        unreachable!("an activity waits for its stack")
-    }
-
-    /// The function of [`Body::abandon`].
-    unsafe fn abandon(this: FibreRef) {
-        // SAFETY: it will never run again, and the runtime's reference is never given up.
-        let head = unsafe { ActivityBlock::of(this) };
-        if head.word.refuse() && head.value() == Value::There {
-            // SAFETY: the same.
-            unsafe { head.domain().abandoned.note(this, Self::tell_abandoned) };
-        }
-    }
-
     /// Tells the value that the activity has been abandoned.
     unsafe fn tell_abandoned(this: FibreRef) {
         // SAFETY: the runtime's reference is never given up.
@@ -398,28 +346,6 @@ impl<W: Work> Activity<W> {
         }
     }
 
-    /// The function of [`Body::drop_result`]: there is none.
-    unsafe fn drop_no_result(_this: FibreRef) {}
-
-    /// The function of [`Body::take_result`]: only a join handle asks, and there is none.
-    unsafe fn has_no_result(_this: FibreRef, _place: *mut ()) {
-        unreachable!("no handle has been made")
-    }
-
-    /// The function of [`Body::free`].
-    unsafe fn free(this: FibreRef) {
-        // SAFETY: the last reference has been given up, so nobody else refers to it.
-        unsafe {
-            if ActivityBlock::of(this).value() == Value::Gone {
-                return free_task::<Whole<W>>(this);
-            }
-            Self::end(move || {
-                quietly(|| Self::drop_value(this));
-                free_task::<Whole<W>>(this);
-            });
-        }
-    }
-
     /// Calls what ends a value, in its turn: the value may have the last handle of another
     /// activity.
     fn end(end: impl FnOnce() + 'static) {
@@ -428,11 +354,66 @@ impl<W: Work> Activity<W> {
             false => end(),
         }
     }
+}
 
-    /// The function of [`Body::describe`].
-    unsafe fn describe(this: FibreRef, tell: Viewer<'_>) {
+// SAFETY: `repr(C)`, and the block comes first.
+unsafe impl<W: Work> FibreBody for Whole<W> {
+    const IS_ACTIVITY: bool = true;
+
+    unsafe fn run(this: NonNull<Self>) {
+        // SAFETY: the runtime's reference keeps it until the stack has been left.
+        let activity = ManuallyDrop::new(Activity(this));
+        let head = &activity.whole().head;
+        head.word.begin();
+        if head.value() == Value::There {
+            let run = catch_unwind(AssertUnwindSafe(|| W::run(&activity)));
+            fork::die_if_forked("the end of a run");
+            if let Err(payload) = run {
+                let name = activity.name();
+                tell_of_panic("activity", &head.block, name, &*payload);
+                quietly(|| drop(payload));
+            }
+        }
+        // The run may have scheduled the activity itself, and given the last handle up.
+        let last = head.block.is_alone() && !head.word.is_to_run_again();
+        if last && head.value() != Value::Gone {
+            // SAFETY: this is the only reference, and nobody else can come by another.
+            Activity::<W>::end(move || unsafe { Activity::drop_value(this) });
+        }
+        head.block.locals.end();
+        head.block.shields.set(0);
+    }
+
+    unsafe fn fail(_this: NonNull<Self>, _error: StackError) {
+        unreachable!("an activity waits for its stack")
+    }
+
+    unsafe fn abandon(this: NonNull<Self>) {
+        // SAFETY: it will never run again, and the runtime's reference is never given up.
+        let head = unsafe { &this.as_ref().head };
+        if head.word.refuse() && head.value() == Value::There {
+            let abandoned = &head.domain().abandoned;
+            // SAFETY: the same.
+            unsafe { abandoned.note(this.cast(), Activity::<W>::tell_abandoned) };
+        }
+    }
+
+    unsafe fn free(this: NonNull<Self>) {
+        // SAFETY: the last reference has been given up, so nobody else refers to it.
+        unsafe {
+            if this.as_ref().head.value() == Value::Gone {
+                return free_task(this);
+            }
+            Activity::<W>::end(move || {
+                quietly(|| Activity::drop_value(this));
+                free_task(this);
+            });
+        }
+    }
+
+    unsafe fn describe(this: NonNull<Self>, tell: Viewer<'_>) {
         // SAFETY: the caller's promise: the block is there, and so is the whole.
-        let activity = ManuallyDrop::new(Self(this.cast()));
+        let activity = ManuallyDrop::new(Activity(this));
         let head = &activity.whole().head;
         let name = match head.value() {
             // Its destructor has begun: it has no name to give any more.
@@ -442,7 +423,7 @@ impl<W: Work> Activity<W> {
         tell(Portrait {
             noun: "activity",
             name,
-            remedy: "Builder::stack_size, or ClusterBuilder::stack_size for all of its cluster",
+            remedy: REMEDY,
         });
     }
 }

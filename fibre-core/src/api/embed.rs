@@ -13,7 +13,8 @@ use crate::cluster::{Cluster, try_caller_place};
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Viewer};
 use crate::park::{self, Waiter};
 use crate::processor::running;
-use crate::spawn::task::{Place, SpawnError, free_task};
+use crate::spawn::body::FibreBody;
+use crate::spawn::task::{Place, SpawnError};
 use crate::stack::StackError;
 use crate::sys::fork;
 use crate::wait::completion::Finished;
@@ -22,7 +23,7 @@ use crate::wait::waiter::Outcome;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// What all fibres of a layer above have in common.
 #[derive(Debug)]
@@ -74,17 +75,8 @@ pub enum Ending {
     Abandoned,
 }
 
-/// The functions of embedded fibres.
-pub(crate) static BODY: Body = Body {
-    run,
-    fail,
-    abandon,
-    take_result: has_no_result,
-    drop_result: unwanted,
-    free,
-    describe,
-    is_activity: false,
-};
+/// The functions of embedded fibres, at one place: by that they are told from others.
+pub(crate) static BODY: Body = Embedded::BODY;
 
 /// The data of the fibre that the caller is; null if it is none, or not made by
 /// [`Builder::embed`].
@@ -93,7 +85,10 @@ pub(crate) static BODY: Body = Body {
 pub fn embedded() -> *const () {
     let data = |fibre: FibreRef| {
         // SAFETY: the calling fibre; fibres with this body are of this type.
-        unsafe { ptr::eq(fibre.as_ref().body(), &raw const BODY).then(|| whole(fibre).data) }
+        unsafe {
+            ptr::eq(fibre.as_ref().body(), &raw const BODY)
+                .then(|| fibre.cast::<Embedded>().as_ref().data)
+        }
     };
     running().and_then(data).unwrap_or(ptr::null())
 }
@@ -264,75 +259,60 @@ unsafe fn launch(
     Ok(())
 }
 
-/// The whole of a fibre that has this body.
-///
-/// # Safety
-///
-/// `this` is such a fibre, and a reference to it exists meanwhile.
-unsafe fn whole<'a>(this: FibreRef) -> &'a Embedded {
-    // SAFETY: the caller's promise.
-    unsafe { this.cast().as_ref() }
-}
+// SAFETY: `repr(C)`, and the block comes first. The data and the ending are the running fibre's
+// until it finishes; the functions may be called with the data, as was promised to `embed`.
+unsafe impl FibreBody for Embedded {
+    unsafe fn run(this: NonNull<Self>) {
+        // SAFETY: the runtime's reference keeps it alive until its stack is left.
+        let fibre = unsafe { this.as_ref() };
+        // SAFETY: the promise made to `embed`.
+        unsafe { (fibre.program.run)(fibre.data) };
+        fork::die_if_forked("the end of a fibre");
+        fibre.block.locals.end();
+        fibre.finish();
+    }
 
-/// The function of [`Body::run`].
-unsafe fn run(this: FibreRef) {
-    // SAFETY: the runtime's reference keeps it alive until its stack is left.
-    let fibre = unsafe { whole(this) };
-    // SAFETY: the promise made to `embed`.
-    unsafe { (fibre.program.run)(fibre.data) };
-    fork::die_if_forked("the end of a fibre");
-    fibre.block.locals.end();
-    fibre.finish(this);
-}
+    unsafe fn fail(this: NonNull<Self>, error: StackError) {
+        // SAFETY: the runtime's reference keeps it alive.
+        let fibre = unsafe { this.as_ref() };
+        fibre.ending.set(Ending::NoStack(error));
+        fibre.finish();
+    }
 
-/// The function of [`Body::fail`].
-unsafe fn fail(this: FibreRef, error: StackError) {
-    // SAFETY: the runtime's reference keeps it alive.
-    let fibre = unsafe { whole(this) };
-    fibre.ending.set(Ending::NoStack(error));
-    fibre.finish(this);
-}
+    unsafe fn abandon(this: NonNull<Self>) {
+        // SAFETY: the runtime's reference, which is never given up.
+        let fibre = unsafe { this.as_ref() };
+        if !fibre.block.completion.is_done() {
+            fibre.ending.set(Ending::Abandoned);
+            // The frames of an abandoned fibre stay, and so does its data.
+            let _ = fibre.block.completion.finish::<ControlBlock>();
+        }
+    }
 
-/// The function of [`Body::abandon`].
-unsafe fn abandon(this: FibreRef) {
-    // SAFETY: the runtime's reference, which is never given up.
-    let fibre = unsafe { whole(this) };
-    if !fibre.block.completion.is_done() {
-        fibre.ending.set(Ending::Abandoned);
-        // The frames of an abandoned fibre stay, and so does its data.
-        let _ = fibre.block.completion.finish::<ControlBlock>();
+    unsafe fn drop_result(this: NonNull<Self>) {
+        // SAFETY: the caller has a reference.
+        unsafe { this.as_ref() }.tell_ended();
+    }
+
+    unsafe fn describe(this: NonNull<Self>, tell: Viewer<'_>) {
+        // SAFETY: the fibre is on its stack, hence is there.
+        let fibre = unsafe { this.as_ref() };
+        // SAFETY: the promise made to `embed`.
+        unsafe { (fibre.program.describe)(fibre.data, tell) };
     }
 }
 
 impl Embedded {
     /// Tells the waiter, or else the layer above.
-    fn finish(&self, this: FibreRef) {
+    fn finish(&self) {
         if self.block.completion.finish::<ControlBlock>() == Finished::Unwanted {
-            // SAFETY: it has ended, and nobody asks for its end.
-            unsafe { unwanted(this) };
+            self.tell_ended();
         }
     }
-}
 
-/// The function of [`Body::drop_result`].
-unsafe fn unwanted(this: FibreRef) {
-    // SAFETY: the runtime's reference keeps it alive; the rest is the promise made to `embed`.
-    unsafe { (whole(this).program.ended)(whole(this).data) };
-}
-
-/// The function of [`Body::take_result`]: only a join handle asks, and there is none.
-unsafe fn has_no_result(_this: FibreRef, _place: *mut ()) {
-    unreachable!("no handle has been made")
-}
-
-/// The function of [`Body::describe`].
-unsafe fn describe(this: FibreRef, tell: Viewer<'_>) {
-    // SAFETY: the fibre is on its stack, hence is there; the rest is the promise made to `embed`.
-    unsafe { (whole(this).program.describe)(whole(this).data, tell) };
-}
-
-/// The function of [`Body::free`].
-unsafe fn free(this: FibreRef) {
-    // SAFETY: made in `launch` with this layout, and nobody refers to it.
-    unsafe { free_task::<Embedded>(this) };
+    /// Tells the layer above that the fibre has ended, for whose end nobody asks.
+    fn tell_ended(&self) {
+        // SAFETY: the promise made to `embed`.
+        unsafe { (self.program.ended)(self.data) };
+    }
 }

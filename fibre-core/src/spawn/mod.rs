@@ -4,8 +4,10 @@
 //! * `join`: the handle;
 //! * `join_arm`: the end of a fibre as an arm of selections;
 //! * `join_future`: the same for asynchronous code;
-//! * `scope_count`: the fibres of a scope that have not ended.
+//! * `scope_count`: the fibres of a scope that have not ended;
+//! * `body`: the table of functions that each type of fibre has.
 
+pub(crate) mod body;
 pub(crate) mod join;
 pub(crate) mod join_arm;
 pub(crate) mod join_future;

@@ -4,15 +4,14 @@
 //! the result. A panic of the closure is caught at the fibre's root and is its result. A result
 //! that will not be asked for is dropped on the fibre's own stack, because a destructor may block.
 
-use crate::fibre::{
-    Attributes, Body, ControlBlock, FibreRef, Portrait, Reserved, StackTime, Viewer, block_cache,
-};
+use crate::fibre::{Attributes, ControlBlock, FibreRef, Reserved, StackTime, block_cache};
 use crate::park;
 use crate::processor::{Processor, spreads_next_spawn};
 use crate::queue::Runnable;
 use crate::ready::record_ready_here;
 use crate::scheduler::domain::Domain;
 use crate::scheduler::fibre_limit::Limit;
+use crate::spawn::body::FibreBody;
 use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::ChildrenRef;
 use crate::stack::{Depot, StackError, class_of, put_cold};
@@ -65,34 +64,12 @@ enum Stage<F, T> {
     Empty,
 }
 
-impl<F: FnOnce() -> T, T> Task<F, T> {
-    /// The functions of this type of task.
-    const BODY: &'static Body = &Body {
-        run: Self::run,
-        fail: Self::fail,
-        abandon: Self::abandon,
-        take_result: Self::take_result,
-        drop_result: Self::drop_result,
-        free: Self::free,
-        describe,
-        is_activity: false,
-    };
-
-    /// The task that begins with this block.
-    ///
-    /// # Safety
-    ///
-    /// `this` is a task of this type, to which a reference exists meanwhile, and its stage is the
-    /// caller's: the running fibre's until it finishes, the handle's afterwards.
-    unsafe fn of<'a>(this: FibreRef) -> &'a Self {
-        // SAFETY: the caller's promise; the block comes first.
-        unsafe { this.cast().as_ref() }
-    }
-
-    /// The function of [`Body::run`].
-    unsafe fn run(this: FibreRef) {
+// SAFETY: `repr(C)`, and the block comes first. The stage is the running fibre's until it finishes,
+// and the handle's afterwards.
+unsafe impl<F: FnOnce() -> T, T> FibreBody for Task<F, T> {
+    unsafe fn run(this: NonNull<Self>) {
         // SAFETY: the running fibre, which the runtime's reference keeps until its stack is left.
-        let task = unsafe { Self::of(this) };
+        let task = unsafe { this.as_ref() };
         let Stage::Closure(closure) = task.stage.replace(Stage::Empty) else {
             unreachable!("a fibre ran twice")
         };
@@ -113,21 +90,19 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         task.block.locals.end();
     }
 
-    /// The function of [`Body::fail`].
-    unsafe fn fail(this: FibreRef, error: StackError) {
+    unsafe fn fail(this: NonNull<Self>, error: StackError) {
         stderr::warn(format_args!("{error}; the fibre ends before it began"));
         // SAFETY: the fibre has not started, and the runtime's reference keeps it.
-        let task = unsafe { Self::of(this) };
+        let task = unsafe { this.as_ref() };
         drop_quietly(task.stage.replace(Stage::Empty));
         task.block.locals.end();
         // SAFETY: it has not finished before.
         unsafe { task.finish(Err(Box::new(error))) };
     }
 
-    /// The function of [`Body::abandon`].
-    unsafe fn abandon(this: FibreRef) {
+    unsafe fn abandon(this: NonNull<Self>) {
         // SAFETY: the fibre will never run again, and the runtime's reference is never given up.
-        let task = unsafe { Self::of(this) };
+        let task = unsafe { this.as_ref() };
         // A scope has to wait: others may still use what the fibre has borrowed from it.
         if task.scope.is_some() || task.block.completion.is_done() {
             return;
@@ -137,6 +112,23 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         unsafe { task.finish(Err(Box::new(Abandoned))) };
     }
 
+    unsafe fn take_result(this: NonNull<Self>, place: *mut ()) {
+        // SAFETY: the fibre has ended, and the caller has a reference.
+        let task = unsafe { this.as_ref() };
+        let Stage::Result(result) = task.stage.replace(Stage::Empty) else {
+            unreachable!("a result was taken twice")
+        };
+        // SAFETY: the place is for a result.
+        unsafe { place.cast::<Result<T>>().write(result) };
+    }
+
+    unsafe fn drop_result(this: NonNull<Self>) {
+        // SAFETY: the fibre has ended, and the caller has a reference.
+        unsafe { this.as_ref() }.drop_stage();
+    }
+}
+
+impl<F, T> Task<F, T> {
     /// Publishes the result, and tells the scope. From then on the stage is the handle's.
     ///
     /// # Safety
@@ -153,23 +145,6 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         }
     }
 
-    /// The function of [`Body::take_result`].
-    unsafe fn take_result(this: FibreRef, place: *mut ()) {
-        // SAFETY: the fibre has ended, and the caller has a reference.
-        let task = unsafe { Self::of(this) };
-        let Stage::Result(result) = task.stage.replace(Stage::Empty) else {
-            unreachable!("a result was taken twice")
-        };
-        // SAFETY: the place is for a result.
-        unsafe { place.cast::<Result<T>>().write(result) };
-    }
-
-    /// The function of [`Body::drop_result`].
-    unsafe fn drop_result(this: FibreRef) {
-        // SAFETY: the fibre has ended, and the caller has a reference.
-        unsafe { Self::of(this) }.drop_stage();
-    }
-
     /// Drops a result that nobody asks for.
     fn drop_stage(&self) {
         let stage = self.stage.replace(Stage::Empty);
@@ -179,12 +154,6 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
             unsafe { ChildrenRef::unasked_panic(scope) };
         }
         drop_quietly(stage);
-    }
-
-    /// The function of [`Body::free`].
-    unsafe fn free(this: FibreRef) {
-        // SAFETY: made in `launch` with this layout, and nobody refers to it.
-        unsafe { free_task::<Self>(this) };
     }
 }
 
@@ -211,35 +180,6 @@ pub(crate) fn tell_of_panic(
         "{noun} {}{remarks} has panicked: {words}",
         block.id()
     ));
-}
-
-/// The function of [`Body::describe`].
-unsafe fn describe(this: FibreRef, tell: Viewer<'_>) {
-    // SAFETY: the caller's promise: the block is there, and its attributes never change.
-    let attributes = unsafe { &this.as_ref().attributes };
-    tell(Portrait {
-        noun: "fibre",
-        name: attributes.name(),
-        remedy: "Builder::stack_size, or ClusterBuilder::stack_size for all of its cluster",
-    });
-}
-
-/// Frees a fibre's allocation.
-///
-/// # Safety
-///
-/// The memory was taken by [`Place::admit`] for a `T`, which it holds, and nobody refers to it.
-#[inline]
-pub(crate) unsafe fn free_task<T>(this: FibreRef) {
-    let layout = Layout::new::<T>();
-    // SAFETY: the caller's promise.
-    unsafe {
-        this.cast::<T>().drop_in_place();
-        match Processor::current().as_ref() {
-            Some(here) => here.blocks().put(this.cast(), layout),
-            None => block_cache::release(this.cast(), layout),
-        }
-    }
 }
 
 /// Why a fibre cannot be spawned. [`Builder::spawn`](crate::Builder::spawn) has it inside its
@@ -493,7 +433,7 @@ where
 {
     let admitted = place.admit::<Task<F, T>>(&attributes)?;
     let task = admitted.fill(|id, reserved| Task {
-        block: ControlBlock::new(Task::<F, T>::BODY, attributes, id, reserved),
+        block: ControlBlock::new(&Task::<F, T>::BODY, attributes, id, reserved),
         stage: Cell::new(Stage::Closure(closure)),
         scope,
     });
