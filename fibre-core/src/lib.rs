@@ -41,6 +41,7 @@ mod choice;
 mod cluster;
 #[cfg(not(loom))]
 mod config;
+#[cfg_attr(loom, path = "fibre/model.rs")]
 mod fibre;
 #[cfg(not(loom))]
 mod frames;
@@ -49,7 +50,9 @@ mod park;
 #[cfg(not(loom))]
 mod processor;
 mod queue;
+#[cfg_attr(loom, path = "ready/model.rs")]
 mod ready;
+#[cfg_attr(loom, path = "scheduler/model.rs")]
 mod scheduler;
 #[cfg(not(loom))]
 mod spawn;
@@ -60,6 +63,7 @@ pub mod sync;
 mod sys;
 #[cfg(not(loom))]
 mod topology;
+#[cfg_attr(loom, path = "trace/model.rs")]
 mod trace;
 mod wait;
 

@@ -13,33 +13,20 @@
 //! * `cancel_batch`, `cancel_group`: how fibres are cancelled, and which of them together.
 
 pub mod activity_word;
-#[cfg(not(loom))]
 pub(crate) mod block_cache;
-#[cfg(not(loom))]
 pub(crate) mod cancel_batch;
-#[cfg(not(loom))]
 pub(crate) mod cancel_group;
-#[cfg(not(loom))]
 mod control_block;
-#[cfg(not(loom))]
 pub(crate) mod labels;
-#[cfg(not(loom))]
 mod lazy_box;
-#[cfg(not(loom))]
 pub(crate) mod local_table;
-#[cfg(not(loom))]
 mod roster;
-#[cfg(not(loom))]
 mod roster_ref;
 pub mod state;
-#[cfg(not(loom))]
 pub(crate) mod switch_hooks;
-#[cfg(not(loom))]
 mod wait_slot;
 
-#[cfg(not(loom))]
 pub use self::control_block::{ControlBlock, Portrait, Viewer};
-#[cfg(not(loom))]
 pub(crate) use self::{
     control_block::*,
     roster::{Hook, Roster},

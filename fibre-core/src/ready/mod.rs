@@ -6,17 +6,11 @@
 //! * `rescue`: how another processor takes what a stuck one keeps;
 //! * `owner_gate`: access to what belongs to a processor alone.
 
-#[cfg(not(loom))]
 mod by_priority;
 pub mod owner_gate;
-#[cfg(not(loom))]
 mod queue;
-#[cfg(not(loom))]
 mod recording;
-#[cfg(not(loom))]
 mod rescue;
 
-#[cfg(not(loom))]
 pub(crate) use queue::{Owner, ReadyQueue};
-#[cfg(not(loom))]
 pub(crate) use recording::{record_mark_here, record_ready_here};

@@ -11,33 +11,21 @@
 //! * `hierarchy`: the processors as a tree, and what thieves and hubs note there;
 //! * `control`: what a cluster's handles ask of its processors, and how far these have obeyed;
 //! * `census`: how a reader asks the processors what is queued;
-//! * `counts`: what a processor counts for metrics;
+//! * `counts`: what a processor counts, for the domain and for metrics;
 //! * `records`: the clusters of the process as a debugger finds them;
 //! * `fibre_limit`: how many fibres a cluster may have.
 
-#[cfg(not(loom))]
 pub(crate) mod abandoned;
-#[cfg(not(loom))]
 pub(crate) mod activity;
-#[cfg(not(loom))]
 pub(crate) mod arrivals;
 pub mod census;
 pub mod control;
-#[cfg(not(loom))]
 pub(crate) mod counts;
-#[cfg(not(loom))]
 pub(crate) mod domain;
-#[cfg(not(loom))]
 pub(crate) mod fibre_limit;
-#[cfg(not(loom))]
 mod hierarchy;
-#[cfg(not(loom))]
 mod placement;
-#[cfg(not(loom))]
 pub(crate) mod records;
-#[cfg(not(loom))]
 mod spread;
-#[cfg(not(loom))]
 pub(crate) mod steal;
-#[cfg(not(loom))]
 mod watching;

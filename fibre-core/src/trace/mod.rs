@@ -18,31 +18,18 @@
 //! * `names`: names of fibres;
 //! * `record`: the recording of the process: whether there is any, and all tracks.
 
-#[cfg(not(loom))]
 mod clock;
-#[cfg(not(loom))]
 mod event;
-#[cfg(not(loom))]
 mod names;
-#[cfg(not(loom))]
 mod record;
 pub mod ring;
-#[cfg(not(loom))]
 mod track;
 
-#[cfg(not(loom))]
 pub use clock::TraceClock;
-#[cfg(not(loom))]
 pub use event::TraceKind;
-#[cfg(not(loom))]
 pub use names::trace_names;
-#[cfg(not(loom))]
 pub(crate) use names::{forget_name, keep_name};
-#[cfg(not(loom))]
 pub(crate) use record::{begin, is_on, new_track, on_plain_thread};
-#[cfg(not(loom))]
 pub use record::{trace_clock, trace_setting, trace_tracks};
-#[cfg(not(loom))]
 pub use track::TraceTrack;
-#[cfg(not(loom))]
 pub(crate) use track::{TracePhase, Track};
