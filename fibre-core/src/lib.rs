@@ -102,10 +102,10 @@ pub mod internal {
         park::timeout::{Ended, Inherited},
         park::{
             Resume, TaskWait, Waiter, begin_plain_calls, begin_turn, end_plain_calls, end_turn,
-            give_way_to, has_limit_scopes, is_shielded, lower_shield, may_spin, may_spin_briefly,
-            may_stand_in, others_rest, outside_scopes, park, park_among, park_among_until,
-            park_until, prefetch_next, raise_shield, switch_to, unwind_if_over, waits_at_rest,
-            waits_here, wake_next, yield_point,
+            give_way_to, is_shielded, lower_shield, may_spin, may_spin_briefly, may_stand_in,
+            others_rest, outside_scopes, park, park_among, park_among_until, park_until,
+            prefetch_next, raise_shield, switch_to, unwind_if_over, waits_at_rest, waits_here,
+            waits_may_unwind, wake_next, yield_point,
         },
         processor::exit::{exit, exit_in_place},
         processor::os_thread::{cpu_time, has_addresses, limit},
@@ -138,11 +138,11 @@ pub mod internal {
     #[cfg(loom)]
     pub use crate::{
         park::{
-            IN_SCOPE, LONG_TURNS, Resume, TaskWait, Turn, Waiter, WakeHints,
-            are_deadlocks_looked_for, begin_turn, caller_id, end_turn, give_way_to,
-            has_limit_scopes, lower_shield, may_spin, may_spin_briefly, others_rest, park,
-            park_among, park_among_until, park_until, raise_shield, switch_to, unwind_if_over,
-            waits_at_rest, waits_here, wake_next, yield_point, yield_point_cancellable,
+            GOES_THOUGH_CLAIMED, IN_SCOPE, LONG_TURNS, ROUSED, Resume, TaskWait, Turn, Waiter,
+            WakeHints, are_deadlocks_looked_for, begin_turn, caller_id, end_turn, give_way_to,
+            lower_shield, may_spin, may_spin_briefly, others_rest, park, park_among,
+            park_among_until, park_until, raise_shield, switch_to, unwind_if_over, waits_at_rest,
+            waits_here, waits_may_unwind, wake_next, yield_point, yield_point_cancellable,
         },
         sync::model::short_lock::{ShortGuard, ShortLock},
     };

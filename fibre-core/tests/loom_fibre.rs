@@ -215,6 +215,49 @@ fn planted_impatience_is_found() {
     finds_bug(|| finish_and_wait(false));
 }
 
+/// A finisher, and a patient waiter that is to be unwound: it takes itself out, or has been claimed,
+/// and goes on when it is resumed.
+fn finish_and_unwind() {
+    let completion = Arc::new(Completion::new());
+    let finisher = {
+        let completion = Arc::clone(&completion);
+        thread::spawn(move || {
+            let _ = completion.finish::<NoFibre>();
+        })
+    };
+    let parker = Arc::new(ThreadParker::new());
+    // Leaked, so that loom finds the planted bug, and it is no real one.
+    // SAFETY: this frame ends when the wait has.
+    let waiter = unsafe { Waiter::<NoFibre>::for_thread(&parker) };
+    let waiter = Box::leak(Box::new(waiter));
+    if completion.publish(waiter) {
+        completion.withdraw(waiter);
+        if waiter.is_claimed() {
+            parker.park();
+            assert_eq!(waiter.outcome(), Outcome::Woken(0));
+            assert!(completion.is_done());
+        }
+        waiter.end_of_frame();
+    }
+    finisher.join().unwrap();
+    assert!(completion.is_done());
+}
+
+/// A patient waiter that takes itself out is not touched afterwards.
+#[test]
+fn a_patient_waiter_may_leave() {
+    model::check(finish_and_unwind);
+}
+
+/// Planted: it is claimed after it has left.
+#[test]
+fn planted_claim_of_one_that_has_left_is_found() {
+    finds_planted(
+        "completion: a patient waiter is claimed while it can still leave",
+        finish_and_unwind,
+    );
+}
+
 /// A waiter that withdraws is not touched afterwards.
 #[test]
 fn a_withdrawn_waiter_is_let_go() {

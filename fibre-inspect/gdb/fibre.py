@@ -176,7 +176,7 @@ class Fibre:
     @property
     def kind(self):
         """The number of the kind of what it waits for; zero for nothing."""
-        return self.awaited & 0xFF if self.thread is None else 0
+        return self.awaited & 0x7F if self.thread is None else 0
 
     @property
     def object(self):

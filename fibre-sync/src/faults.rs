@@ -169,6 +169,8 @@ fibre_core::faults! {
         LOST_CLAIM_IS_NOT_NOTED,
         /// A waiter within a limit scope is claimed as if nobody else could end its wait.
         FORGETS_THE_LIMIT_OF_A_SCOPE,
+        /// A waiter that is unwound gives up what a waker has given it meanwhile.
+        LEAVES_WHAT_IT_HAS_BEEN_GIVEN,
     }
     watch {
         /// Those that wait are claimed before the change is counted.

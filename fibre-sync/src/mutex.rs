@@ -10,7 +10,7 @@
 
 use crate::lock::{DefaultLock, RawLock};
 use crate::owner::Owner;
-use fibre_core::internal::{begin_within, given_up, has_limit_scopes};
+use fibre_core::internal::{begin_within, given_up, waits_may_unwind};
 use fibre_core::{Limit, WaitError, WaitKind, WaitObject, shield};
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -190,8 +190,13 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     #[inline]
     #[track_caller]
     fn lock_limited(&self, limit: Limit) -> bool {
-        let awaited = || self.owner.of(WaitObject::new(WaitKind::Mutex, self));
-        self.lock.lock_for(awaited, limit)
+        self.lock.lock_for(|| self.awaited(), limit)
+    }
+
+    /// The mutex, as its waiters note it.
+    #[inline]
+    fn awaited(&self) -> WaitObject {
+        self.owner.of(WaitObject::new(WaitKind::Mutex, self))
     }
 
     /// What the end of a guard does.
@@ -292,10 +297,13 @@ impl<T: ?Sized, L: RawLock> MutexGuard<'_, T, L> {
     #[inline]
     #[track_caller]
     pub(crate) fn relock(&self) {
-        if has_limit_scopes() {
+        if waits_may_unwind() {
             self.relock_in_shield();
         } else {
-            self.mutex.lock_limited(Limit::None);
+            let mutex = self.mutex;
+            // Closed, as in a shield.
+            let awaited = || mutex.awaited().closed();
+            mutex.lock.lock_for(awaited, Limit::None);
         }
         self.mutex.owner.take();
     }

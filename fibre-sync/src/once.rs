@@ -10,7 +10,7 @@
 //! States, list and lock are one word: see `once_word`.
 
 use crate::once_word::{LockedWord, Node, OnceWord, Progress};
-use fibre_core::internal::{Outcome, caller_id, has_limit_scopes, within};
+use fibre_core::internal::{Outcome, caller_id, within};
 use fibre_core::sync::Framed;
 use fibre_core::{Limit, WaitError, shield};
 use std::cell::Cell;
@@ -257,11 +257,8 @@ impl Once {
             poisoned,
             end: Cell::new(Progress::Complete),
         };
-        match has_limit_scopes() {
-            // Unwound, it would be poisoned by a time-out that is another's affair.
-            true => shield(|| init(&state)),
-            false => init(&state),
-        }
+        // Unwound, it would be poisoned by a time-out, or an end, that is another's affair.
+        shield(|| init(&state));
         finish.end = state.end.get();
     }
 

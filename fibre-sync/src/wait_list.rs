@@ -559,8 +559,12 @@ pub unsafe fn wait_under<G>(
     };
     let withdraw = move |_: &Waiter| {
         let mut guard = lock();
-        // A waker may have popped it, and lost the claim.
+        // A waker may have popped it, and lost the claim; or won it, if it was alone.
         let linked = node.linked.get();
+        if node.alone.get() && !linked && !planted(faults::wait_list::LEAVES_WHAT_IT_HAS_BEEN_GIVEN)
+        {
+            return;
+        }
         if linked && !planted(faults::wait_list::GIVING_UP_STAYS_IN_THE_LIST) {
             // SAFETY: the guard's, and the node is in it.
             unsafe { (*list(&mut guard)).unlink(node) };

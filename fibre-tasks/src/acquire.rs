@@ -3,7 +3,6 @@
 use crate::entry::{Lines, enter, try_enter, withdraw};
 use crate::ticket::{Granted, Ticket, Waiting};
 use crate::wants::{Permitted, Wants};
-use fibre_core::internal::has_limit_scopes;
 use fibre_core::{Limit, WaitError, shield};
 use fibre_sync::Event;
 use std::sync::Arc;
@@ -120,7 +119,7 @@ fn wait<W: Wants<'static>>(wants: &W, limit: Limit) -> Result<(), WaitError> {
         return Ok(());
     }
     // The lines are left by limits and by grants, not by unwinding.
-    let waited = match limit == Limit::None && has_limit_scopes() {
+    let waited = match limit == Limit::None {
         true => shield(|| caller.granted.wait_within(limit)),
         false => caller.granted.wait_within(limit),
     };

@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// The program: does what its argument names.
 const PROGRAM: &str = r#"
-use fibre_core::{cancellable, deadline, sleep, sleep_within, spawn, timeout};
+use fibre_core::{Cluster, cancellable, deadline, sleep, sleep_within, spawn, timeout};
 use fibre_sync::channel::bounded;
 use fibre_sync::{Group, Semaphore, select};
 use std::time::{Duration, Instant};
@@ -37,6 +37,14 @@ fn run(what: &str) {
             assert_eq!(late.into_value(), Some(true));
             let late = timeout(SHORT, || Semaphore::new(0).acquire_within(LONG).is_err());
             assert!(late.is_err());
+        }
+        "stop" => {
+            let cluster = Cluster::builder().processors(1).build().unwrap();
+            cluster.spawn(|| sleep(LONG));
+            cluster.spawn(move || receiver.recv());
+            cluster.spawn(|| sleep_within(LONG));
+            let left = cluster.stop_within(Duration::ZERO, 50 * SHORT).unwrap_err();
+            assert_eq!(left.left.len(), 2);
         }
         "what is in time" => {
             assert_eq!(timeout(LONG, || sleep(SHORT)), Ok(()));
@@ -107,11 +115,18 @@ fn programs_that_cannot_unwind_say_so() {
             "{what}: {said}"
         );
     }
-    for what in ["what can fail", "what is in time"] {
+    for (what, words) in [
+        ("what can fail", ""),
+        ("what is in time", ""),
+        (
+            "stop",
+            "no call was unwound, as the program is built with `panic = \"abort\"`",
+        ),
+    ] {
         let output = Command::new(&program).arg(what).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(
-            output.status.success() && output.stdout == b"ended\n",
+            output.status.success() && output.stdout == b"ended\n" && said.contains(words),
             "{what}: {said}"
         );
     }

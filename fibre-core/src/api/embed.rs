@@ -262,6 +262,8 @@ unsafe fn launch(
 // SAFETY: `repr(C)`, and the block comes first. The data and the ending are the running fibre's
 // until it finishes; the functions may be called with the data, as was promised to `embed`.
 unsafe impl FibreBody for Embedded {
+    const UNWINDS: bool = false;
+
     unsafe fn run(this: NonNull<Self>) {
         // SAFETY: the runtime's reference keeps it alive until its stack is left.
         let fibre = unsafe { this.as_ref() };

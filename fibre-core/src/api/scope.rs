@@ -12,6 +12,7 @@ use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::{Children, ChildrenRef};
 use crate::spawn::task::launch;
 use crate::sync::unwind_guard::drop_quietly;
+use crate::wait::cancelled::Cancelled;
 use crate::wait::limit::Limit;
 use crate::wait::wait_object::{WaitKind, WaitObject};
 use std::fmt;
@@ -203,6 +204,11 @@ where
             // Its destructor may panic, and must not do so while this panic unwinds.
             drop_quietly(value);
             panic!("a fibre of this scope has panicked")
+        }
+        Ok(value) if children.have_been_unwound() => {
+            // Their work has not been done, and the caller is next.
+            drop_quietly(value);
+            resume_unwind(Box::new(Cancelled))
         }
         Ok(value) => value,
     }

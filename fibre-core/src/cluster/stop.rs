@@ -11,6 +11,7 @@ use crate::scheduler::control::ProcessorPhase;
 use crate::scheduler::domain::LeftFibre;
 use crate::sys::fork;
 use crate::sys::stderr;
+use crate::wait::limit_scope::Unwinding;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -21,6 +22,10 @@ use std::time::{Duration, Instant};
 /// How long processors have to leave their loops once all limits have passed: much longer than a
 /// processor takes whose fibre switches now and then, also where its thread has to wait for a CPU.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// The part of the second limit after which fibres are unwound: one of so many. Until then those
+/// that notice their cancellation have time to end, and others may wait for them.
+const UNWINDS_AFTER: u32 = 2;
 
 /// The longest wait for fibres that another thread is half-way through queueing.
 const HALFWAY: Duration = Duration::from_millis(50);
@@ -83,24 +88,39 @@ impl Cluster {
         self.0.residents.tell_of_end();
     }
 
-    /// Stops the cluster in two steps and a third, come what may. It *drains* the cluster for a
-    /// while, as [`stop`](Self::stop) does; then it *cancels* all fibres, also those that begin
-    /// later, and waits for another while; then it *abandons* what is left. Blocks the fibre (of
-    /// another cluster), or the thread if the caller is not a fibre, for little more than a second
-    /// longer than the two at most.
+    /// Stops the cluster step by step, come what may. It *drains* the cluster for a while, as
+    /// [`stop`](Self::stop) does; then it *cancels* all fibres, also those that begin later, and
+    /// waits for another while; when half of that has passed, it *unwinds* those that wait in calls
+    /// which cannot fail; then it *abandons* what is left. Blocks the fibre (of another cluster),
+    /// or the thread if the caller is not a fibre, for little more than a second longer than the
+    /// two at most.
     ///
     /// Cancelled fibres are expected to end by themselves: see [`CancelToken`](crate::CancelToken).
-    /// Those that wait in calls that cannot fail do not notice, unless they do so in
-    /// [`cancellable`](crate::cancellable), which unwinds them at once, so that their destructors
-    /// run.
+    /// Those that wait in calls that cannot fail (`recv`, `sleep`, `lock`, `select!`, `join`) do
+    /// not notice, unless they do so in [`cancellable`](crate::cancellable), which unwinds them at
+    /// once. If they are still there when half of `cancel` has passed, these calls, and all such
+    /// calls that would have to wait later, do not return: the stack is unwound as by a panic, up
+    /// to a `cancellable` or the fibre's root. No hook runs, nothing is said, and destructors run.
+    /// A join returns [`Cancelled`](crate::Cancelled) as the payload. A wait that has been given
+    /// something before returns it: no value, permit or lock is lost. A `catch_unwind` of the
+    /// program's catches the payload; the next such call unwinds again.
+    ///
+    /// These are not unwound: what is in a [`shield`](crate::shield()); the end of a
+    /// [`scope`](crate::scope()), of [`compute`](crate::compute()) and
+    /// [`blocking`](crate::blocking()); initialisers; a destructor while its stack unwinds; a fibre
+    /// that does not switch; calls and fibres of the C library; the fibres of a cluster that
+    /// moves started fibres; anything in a program that is built with `panic = "abort"`; anything if
+    /// `cancel` is zero. A fibre must not be unwound through functions of C: let C call back within
+    /// a shield.
+    ///
     /// An abandoned fibre never runs again. It is not dropped and not unwound, keeps its memory,
     /// its descriptors and its locks, and is reported here and on standard error. The kernel thread
     /// of its processor stays, too, and sleeps: the fibre may have lent a thread-local value of it.
     /// Waking the fibre is legal and has no effect. So if it stands in a line with fibres of other
     /// clusters, what it is given there is lost to them: a permit, a signal, a value, or its turn
-    /// at a lock. That happens only in calls that notice no cancellation; for what is shared with
-    /// others use forms with a time-out or a [`Limit`](crate::Limit), which have left the line by
-    /// then. A join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A processor
+    /// at a lock. That happens only in calls that are not unwound either; for what is shared
+    /// with others use forms with a time-out or a [`Limit`](crate::Limit), which have left the line
+    /// by then. A join returns [`Abandoned`](crate::Abandoned), unless it is a scope's. A processor
     /// whose fibre never switches keeps running it.
     ///
     /// ```
@@ -129,7 +149,7 @@ impl Cluster {
         if !running.ends_within(drain) {
             domain.orders.cancel();
             domain.unpark_all();
-            if !running.ends_within(cancel) {
+            if !running.ends_cancelled(cancel) {
                 running.abandon();
                 let _ = running.ends_within(GRACE);
             }
@@ -141,8 +161,14 @@ impl Cluster {
         match left {
             None => Ok(()),
             Some(error) => {
+                let remark = match cfg!(panic = "abort") {
+                    true => {
+                        " (no call was unwound, as the program is built with `panic = \"abort\"`)"
+                    }
+                    false => "",
+                };
                 stderr::warn(format_args!(
-                    "cluster {:?}: {error}",
+                    "cluster {:?}: {error}{remark}",
                     running.domain.settings.name
                 ));
                 Err(error)
@@ -189,6 +215,23 @@ impl Running {
     fn ends_within(&self, limit: Duration) -> bool {
         // A limit beyond the clock's range is none.
         self.wait_for(ProcessorPhase::Gone, Instant::now().checked_add(limit))
+    }
+
+    /// Waits until all processors have ended, after their fibres have been cancelled; unwinds
+    /// fibres in the end. Blocks the fibre (or thread).
+    fn ends_cancelled(&self, limit: Duration) -> bool {
+        let unwinds = self.domain.roster.is_none() && !cfg!(panic = "abort") && !limit.is_zero();
+        if !unwinds {
+            return self.ends_within(limit);
+        }
+        let patience = limit / UNWINDS_AFTER;
+        if self.ends_within(patience) {
+            return true;
+        }
+        let _unwinding = Unwinding::begin();
+        self.domain.orders.unwind();
+        self.domain.unpark_all();
+        self.ends_within(limit - patience)
     }
 
     /// What was left behind, if anything was.

@@ -82,6 +82,8 @@ pub(crate) struct Body {
     pub describe: unsafe fn(FibreRef, Viewer<'_>),
     /// Whether it is an activity, and its block the beginning of an activity's.
     pub is_activity: bool,
+    /// Whether it may be unwound: none of its functions is one of C's.
+    pub unwinds: bool,
 }
 
 /// A function that is shown a portrait.
@@ -446,6 +448,11 @@ impl ControlBlock {
         }
     }
 
+    /// Whether nothing forbids that a wait of it which cannot fail is unwound.
+    pub(crate) fn may_be_unwound(&self) -> bool {
+        self.body.unwinds && self.shields.get() == 0 && !self.link.is_unwinding()
+    }
+
     /// Enters its cancel group, if it has one. It leaves the group before its end.
     ///
     /// # Safety
@@ -559,15 +566,22 @@ impl Roster {
     /// Calls `f` for each fibre; `f` must not change the roster.
     pub(crate) fn for_each_fibre(&self, mut f: impl FnMut(FibreRef, &ControlBlock)) {
         self.for_each(|hook| {
-            // SAFETY: the hook is a part of a block, which stays as long as that is in the roster,
-            // as `add` was promised.
-            let (fibre, block) = unsafe {
-                let fibre: FibreRef = hook.byte_sub(offset_of!(ControlBlock, roster)).cast();
-                (fibre, fibre.as_ref())
-            };
-            f(fibre, block);
+            let fibre = fibre_of(hook);
+            // SAFETY: as `add` was promised, the block stays as long as it is in the roster.
+            f(fibre, unsafe { fibre.as_ref() });
         });
     }
+
+    /// The next fibre of the walk ([`begin_walk`](Self::begin_walk)).
+    pub(crate) fn walk_to_fibre(&self) -> Option<FibreRef> {
+        self.walk_on().map(fibre_of)
+    }
+}
+
+/// The fibre with this hook, which is in a roster.
+fn fibre_of(hook: NonNull<Hook>) -> FibreRef {
+    // SAFETY: the hook is a part of a block, as `add` was promised.
+    unsafe { hook.byte_sub(offset_of!(ControlBlock, roster)) }.cast()
 }
 
 /// What a fibre that is ready gives access to.

@@ -38,6 +38,8 @@ pub(crate) struct Roster {
     first: Cell<*const Hook>,
     /// Whether no processor is left to run the fibres that are in it, or come.
     left: Cell<bool>,
+    /// The next hook of a walk during which hooks come and go; null if there is none.
+    walk: Cell<*const Hook>,
 }
 
 // SAFETY: a plain list, whose owner may change; hooks are touched by the list's owner only.
@@ -52,7 +54,26 @@ impl Roster {
         Self {
             first: Cell::new(ptr::null()),
             left: Cell::new(false),
+            walk: Cell::new(ptr::null()),
         }
+    }
+
+    /// Begins a walk over the hooks that are in the roster now.
+    pub(crate) fn begin_walk(&self) {
+        self.walk.set(self.first.get());
+    }
+
+    /// The next hook of the walk, if it is still in the roster. `None`: there is none left.
+    pub(crate) fn walk_on(&self) -> Option<NonNull<Hook>> {
+        let hook = NonNull::new(self.walk.get().cast_mut())?;
+        // SAFETY: a hook that leaves the roster passes the walk on, so this one is alive.
+        self.walk.set(unsafe { hook.as_ref() }.next.get());
+        Some(hook)
+    }
+
+    /// Whether the walk has not come to its end.
+    pub(crate) fn is_walked(&self) -> bool {
+        !self.walk.get().is_null()
     }
 
     /// Notes that no processor is left to run the fibres that are in it, or come.
@@ -99,6 +120,9 @@ impl Roster {
         // SAFETY: hooks in the list are alive.
         unsafe {
             let (next, previous) = (hook.as_ref().next.get(), hook.as_ref().previous.get());
+            if ptr::eq(self.walk.get(), hook.as_ptr()) {
+                self.walk.set(next);
+            }
             if let Some(next) = next.as_ref() {
                 next.previous.set(previous);
             }
@@ -151,5 +175,29 @@ mod tests {
             roster.remove(at(0));
         }
         assert!(roster.is_empty());
+    }
+
+    #[test]
+    fn a_walk_meets_those_that_stay() {
+        let hooks: Vec<Hook> = (0..6).map(|_| Hook::new()).collect();
+        let at = |index: usize| NonNull::from(&hooks[index]);
+        let roster = Roster::new();
+        // SAFETY: each is in the roster when it is taken out, and not before.
+        unsafe {
+            (0..5).for_each(|index| roster.add(at(index)));
+            assert!(!roster.is_walked() && roster.walk_on().is_none());
+            roster.begin_walk();
+            assert_eq!(roster.walk_on(), Some(at(4)));
+            // The one just met, the next one, one that is new, and the last one.
+            roster.remove(at(4));
+            roster.remove(at(3));
+            roster.add(at(5));
+            roster.remove(at(0));
+            assert_eq!(roster.walk_on(), Some(at(2)));
+            assert!(roster.is_walked());
+            assert_eq!(roster.walk_on(), Some(at(1)));
+            assert!(!roster.is_walked());
+            assert_eq!(roster.walk_on(), None);
+        }
     }
 }

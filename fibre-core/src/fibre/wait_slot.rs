@@ -105,6 +105,16 @@ impl WaitSlot {
 
     /// What the fibre, which has started, waits for.
     pub(crate) fn awaited(&self) -> Option<WaitObject> {
+        self.noted().map(WaitObject::opened)
+    }
+
+    /// Whether the fibre, which has started and does not run, is in a wait that is not closed.
+    pub(crate) fn is_in_open_wait(&self) -> bool {
+        self.noted().is_some_and(|awaited| !awaited.is_closed())
+    }
+
+    /// The note of the fibre.
+    fn noted(&self) -> Option<WaitObject> {
         WaitObject::from_bits(self.0.load(Ordering::Relaxed))
     }
 }

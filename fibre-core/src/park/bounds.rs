@@ -4,14 +4,18 @@
 //! [`Bounds::wait`] waits within that, and ends the call if the scope has. The scopes themselves
 //! are explained in `wait/limit_scope.rs`.
 //!
+//! A cluster that is stopped within limits unwinds its fibres in the end, as a scope around all of
+//! them would. A wait that has begun before is ended by its processor, which *rouses* the
+//! fibre: see `processor/rouse.rs`.
+//!
 //! Not bounded are: waits that are not open to it, those of a caller that has raised a shield in
 //! the scope, and those without a limit of a caller that has begun to unwind in the scope, since
 //! that cannot unwind a second time. A destructor may begin a scope of its own.
 
 use crate::fibre::ControlBlock;
 use crate::fibre::local_table::Key;
-use crate::park::shield::{Shield, shields};
-use crate::processor::with_running;
+use crate::park::shield::shields;
+use crate::processor::{Processor, with_running};
 use crate::sys::current;
 use crate::sys::panic_count;
 use crate::wait::cancelled::Cancelled;
@@ -88,9 +92,21 @@ pub fn unwind_if_over() {
         let notices = |fibre: &ControlBlock| fibre.state.is_cancelled() && fibre.shields.get() == 0;
         let is_cancelled = || with_running(notices) == Some(true);
         if scope.deadline().is_some_and(over) || (scope.unwinds() && is_cancelled()) {
-            unwind(scope);
+            unwind(Some(scope));
         }
     }
+}
+
+/// Whether the caller is a fibre of a cluster that unwinds its fibres, and may be unwound.
+#[cold]
+pub(super) fn is_stopped() -> bool {
+    let is_stopped = |here: &Processor| {
+        let fibre = here.running()?;
+        // SAFETY: the calling fibre.
+        let may = unsafe { fibre.as_ref() }.may_be_unwound();
+        Some(may && here.domain().orders.are_to_unwind())
+    };
+    !current::panicking() && Processor::here(is_stopped).flatten() == Some(true)
 }
 
 /// Calls `f` as if the caller were in no scope; it notices cancellation as ever. For functions of
@@ -155,6 +171,8 @@ pub(super) struct Bounds<'a> {
     limit: Limit,
     /// The scope around the call, if it limits the wait.
     scope: Option<&'a LimitScope>,
+    /// Whether a wait without a limit of its own is ended by cancellation.
+    unwinds: bool,
 }
 
 impl Bounds<'_> {
@@ -162,10 +180,17 @@ impl Bounds<'_> {
     pub(super) fn of_wait(open: bool, own: Limit) -> Self {
         let may_unwind = |scope: &&LimitScope| own != Limit::None || !unwinds_already(scope);
         let scope = in_force().filter(|scope| open && may_unwind(scope));
+        let stopped = || open && own == Limit::None && is_stopped();
+        let unwinds = scope.is_some_and(LimitScope::unwinds) || stopped();
+        let limit = match scope.map_or(own, |scope| scope.bound(own)) {
+            Limit::None if unwinds => Limit::Cancellation,
+            limit => limit,
+        };
         Self {
             own,
-            limit: scope.map_or(own, |scope| scope.bound(own)),
+            limit,
             scope,
+            unwinds,
         }
     }
 
@@ -174,51 +199,47 @@ impl Bounds<'_> {
         self.limit
     }
 
-    /// Waits by `wait`, within these limits. Unwinds if the scope ends a wait that has no limit of
-    /// its own.
+    /// Waits by `wait`, within these limits. Unwinds if they end a wait that has no limit of its
+    /// own. `wait` gets the limit, and whether it is not to heed cancellation.
     #[inline(always)]
-    pub(super) fn wait(self, wait: impl FnOnce(Limit) -> Outcome) -> Outcome {
-        let Some(scope) = self.scope else {
-            return wait(self.limit);
-        };
-        let endless = self.own == Limit::None;
+    pub(super) fn wait(self, wait: impl FnOnce(Limit, bool) -> Outcome) -> Outcome {
         // A deadline alone does not make the call notice cancellation.
-        let outcome = match endless && !scope.unwinds() {
-            true => without_cancellation(|| wait(self.limit)),
-            false => wait(self.limit),
-        };
-        self.settle(scope, outcome)
+        let outcome = wait(self.limit, !self.heeds());
+        self.settle(outcome)
+    }
+
+    /// Whether the wait notices cancellation.
+    fn heeds(&self) -> bool {
+        self.own != Limit::None || self.unwinds
     }
 
     /// [`wait`](Self::wait), also until something is `due`. If that has come, it does not matter
     /// what else has.
     #[inline(always)]
-    pub(super) fn wait_until(self, due: Instant, wait: impl FnOnce(Limit) -> Outcome) -> Outcome {
+    pub(super) fn wait_until(
+        self,
+        due: Instant,
+        wait: impl FnOnce(Limit, bool) -> Outcome,
+    ) -> Outcome {
         let limit = match self.limit {
             Limit::None | Limit::Cancellation => Limit::Deadline(due),
             Limit::Deadline(end) => Limit::Deadline(end.min(due)),
             Limit::Wall(moment) if moment.is_before(due) => self.limit,
             Limit::Wall(_) => Limit::Deadline(due),
         };
-        let notices = self.own != Limit::None || self.scope.is_some_and(LimitScope::unwinds);
-        let outcome = match notices {
-            true => wait(limit),
-            false => without_cancellation(|| wait(limit)),
-        };
-        match (outcome, self.scope) {
-            (Outcome::TimedOut, Some(scope)) if Instant::now() < due => self.settle(scope, outcome),
-            (Outcome::Cancelled, Some(scope)) => self.settle(scope, outcome),
-            (outcome, _) => outcome,
+        match wait(limit, !self.heeds()) {
+            Outcome::TimedOut if self.scope.is_none() || Instant::now() >= due => Outcome::TimedOut,
+            outcome => self.settle(outcome),
         }
     }
 
-    /// Ends the call, if this scope has ended its wait.
+    /// Ends the call, if its limits have ended its wait.
     #[inline(always)]
-    fn settle(&self, scope: &LimitScope, outcome: Outcome) -> Outcome {
+    fn settle(&self, outcome: Outcome) -> Outcome {
         match outcome {
-            Outcome::TimedOut | Outcome::Cancelled if self.own == Limit::None => unwind(scope),
+            Outcome::TimedOut | Outcome::Cancelled if self.own == Limit::None => unwind(self.scope),
             Outcome::TimedOut if self.limit != self.own => {
-                let _ = scope.end_call(Instant::now());
+                let _ = self.scope.map(|scope| scope.end_call(Instant::now()));
                 Outcome::Cancelled
             }
             outcome => outcome,
@@ -226,29 +247,23 @@ impl Bounds<'_> {
     }
 }
 
-/// Calls `wait`, in which the fibre does not notice its cancellation.
-pub(super) fn without_cancellation(wait: impl FnOnce() -> Outcome) -> Outcome {
-    let _shield = Shield::raise();
-    wait()
-}
-
 /// Ends a call that cannot fail: unwinds to the scope whose time is over, or, if the fibre has been
-/// cancelled, to the call that catches this. Inlined, as each frame on the way costs about as much
-/// as all of a wait.
+/// cancelled, to the call that catches this, at last its root. Inlined, as each frame on the way
+/// costs about as much as all of a wait.
 #[inline(always)]
-pub(super) fn unwind(scope: &LimitScope) -> ! {
+pub(super) fn unwind(scope: Option<&LimitScope>) -> ! {
     resume_unwind(begin_to_unwind(scope))
 }
 
 /// The payload with which a call is unwound.
 #[cold]
 #[inline(never)]
-fn begin_to_unwind(scope: &LimitScope) -> Box<dyn Any + Send> {
+fn begin_to_unwind(scope: Option<&LimitScope>) -> Box<dyn Any + Send> {
     if cfg!(panic = "abort") {
         refuse_to_unwind();
     }
     panic_count::leave_hook();
-    match scope.end_call(Instant::now()) {
+    match scope.and_then(|scope| scope.end_call(Instant::now())) {
         // SAFETY: a scope of the chain (invariant 2).
         Some(over) => Box::new(ScopeEnded(unsafe { &*over }.address())),
         None => Box::new(Cancelled),

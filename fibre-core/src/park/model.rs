@@ -21,6 +21,11 @@ use std::time::{Duration, Instant};
 /// The variant of a model whose waits are in a limit scope: those without a limit may be unwound at
 /// any moment.
 pub const IN_SCOPE: &str = "park: waits are in a limit scope";
+/// The variant of a model: waits without a limit are roused as soon as they have begun, to be
+/// unwound.
+pub const ROUSED: &str = "park: those that wait are roused";
+/// A fault: a waiter that is roused goes, whatever it has been given.
+pub const GOES_THOUGH_CLAIMED: &str = "park: one that is roused goes though it has been claimed";
 /// What a model plants for its locks to be held for long.
 pub const LONG_TURNS: &str = "park: turns with locks are long";
 
@@ -68,11 +73,35 @@ pub unsafe fn park_until(
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
+    if limit == Limit::None && planted(ROUSED) && !std::thread::panicking() {
+        return park_roused(publish, withdraw);
+    }
     park_here(limit, publish, |waiter| {
         if waiter.has_given_up() {
             withdraw(waiter);
         }
     })
+}
+
+/// A wait that is roused, as its cluster is stopped: `park/suspend.rs` has the shipped form.
+fn park_roused(
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    // As in `park_here`.
+    let parker: &ThreadParker = Box::leak(Box::new(ThreadParker::new()));
+    // SAFETY: it is never freed.
+    let waiter = Framed::new(unsafe { Waiter::for_thread(parker) });
+    if !publish(&waiter, Limit::None) {
+        return Outcome::NotParked;
+    }
+    withdraw(&waiter);
+    if !waiter.is_claimed() || planted(GOES_THOUGH_CLAIMED) {
+        drop(waiter);
+        std::panic::resume_unwind(Box::new(Cancelled));
+    }
+    parker.park();
+    waiter.outcome()
 }
 
 /// [`park_until`] for a waiter in several places: `withdraw` is called in any case.
@@ -115,7 +144,7 @@ fn park_here(
     // SAFETY: it is never freed.
     let waiter = Framed::new(unsafe { Waiter::for_thread(parker) });
     let endless = limit == Limit::None && !std::thread::panicking();
-    let limit = match endless && has_limit_scopes() {
+    let limit = match endless && waits_may_unwind() {
         true => Limit::Cancellation,
         false => limit,
     };
@@ -200,7 +229,7 @@ pub fn waits_here(_: &Waiter) -> bool {
 
 /// Whether the model has its waits in a limit scope.
 #[must_use]
-pub fn has_limit_scopes() -> bool {
+pub fn waits_may_unwind() -> bool {
     planted(IN_SCOPE)
 }
 

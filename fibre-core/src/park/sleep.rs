@@ -1,10 +1,9 @@
 //! Sleeping: a wait for time only.
 
 use crate::park::bounds;
-use crate::park::shield::Shield;
-use crate::park::suspend::{park_until, yield_now};
+use crate::park::suspend::{park_unheeding, park_until, yield_now};
 use crate::wait::limit::Limit;
-use crate::wait::limit_scope;
+use crate::wait::limit_scope::{self, LimitScope};
 use crate::wait::wait_object::{WaitKind, WaitObject};
 use crate::wait::waiter::Outcome;
 use std::time::{Duration, Instant};
@@ -46,11 +45,19 @@ pub fn sleep_until(deadline: Instant) {
 
 /// [`sleep_until`]; for ever if there is no deadline.
 pub(super) fn sleep_to(deadline: Option<Instant>) {
-    if limit_scope::are_used() && sleep_in_scope(deadline) {
+    if limit_scope::may_unwind() && sleep_in_scope(deadline) {
         return;
     }
-    let _shield = Shield::raise();
-    let _ = doze(Limit::of(deadline));
+    if doze_unheeding(Limit::of(deadline)) == Outcome::Cancelled {
+        bounds::unwind(None);
+    }
+}
+
+/// [`doze`] for a fibre that does not notice its cancellation.
+fn doze_unheeding(limit: Limit) -> Outcome {
+    let awaited = WaitObject::placeless(WaitKind::Sleep);
+    // SAFETY: as in `doze`.
+    unsafe { park_unheeding(awaited, limit, |_, _| true, |_| {}) }
 }
 
 /// Waits for the limit only.
@@ -63,15 +70,17 @@ pub(crate) fn doze(limit: Limit) -> Outcome {
 /// Sleeps in a scope. `false`: the caller is in none, and has not slept.
 #[cold]
 fn sleep_in_scope(deadline: Option<Instant>) -> bool {
-    let Some(scope) = bounds::in_force().filter(|scope| !bounds::unwinds_already(scope)) else {
+    let scope = bounds::in_force().filter(|scope| !bounds::unwinds_already(scope));
+    let stopped = bounds::is_stopped();
+    if scope.is_none() && !stopped {
         return false;
-    };
+    }
     let own = deadline.map_or(Limit::None, Limit::Deadline);
-    let limit = scope.bound(own);
-    let outcome = match scope.unwinds() {
+    let limit = scope.map_or(own, |scope| scope.bound(own));
+    let outcome = match stopped || scope.is_some_and(LimitScope::unwinds) {
         true if limit == Limit::None => doze(Limit::Cancellation),
         true => doze(limit),
-        false => bounds::without_cancellation(|| doze(limit)),
+        false => doze_unheeding(limit),
     };
     if outcome == Outcome::Cancelled || limit != own {
         bounds::unwind(scope);

@@ -18,7 +18,7 @@
 use crate::config::settings::default_processors;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::frames::initialisers;
-use crate::park::bounds::Bounds;
+use crate::park::bounds::{self, Bounds};
 use crate::park::plain_calls::plainly;
 use crate::processor::{Processor, in_fibre, with_running};
 use crate::queue::Runnable;
@@ -60,10 +60,11 @@ pub type Resume = waiter::Resume<ControlBlock>;
 #[inline(always)]
 pub unsafe fn park(awaited: WaitObject, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
     let publish = |waiter: &Waiter, _| publish(waiter);
-    park_here::<false, false>(awaited, Limit::None, publish, |_| {})
+    park_here::<PLAIN>(awaited.closed(), Limit::None, false, publish, |_| {})
 }
 
-/// [`park`] with a limit: a deadline, or the fibre's cancellation.
+/// [`park`] with a limit: a deadline, or the fibre's cancellation; and a cluster that is stopped
+/// within limits ends the wait, too, unless what it is for is [closed](WaitObject::closed).
 ///
 /// A call within a [`timeout`](crate::timeout()) has the limit of that, too. `publish` gets the
 /// limit that the wait has after all. A wait without a limit of its own that such a limit ends
@@ -72,7 +73,9 @@ pub unsafe fn park(awaited: WaitObject, publish: impl FnOnce(&Waiter) -> bool) -
 /// prevents that.
 ///
 /// `withdraw` is called if the limit wins: it takes the waiter out of where it was published, under
-/// the lock that wakers claim it under. Neither closure may panic, block the fibre or let others
+/// the lock that wakers claim it under. It is also called for a waiter without a limit that is to
+/// leave, and that a waker may have claimed by then; so it tolerates that, and no waker can claim
+/// the waiter after it. Neither closure may panic, block the fibre or let others
 /// run. Builds with debug assertions check this of `publish`, and abort.
 ///
 /// A fibre that has been cancelled publishes all the same: a call that need not wait succeeds.
@@ -92,7 +95,22 @@ pub unsafe fn park_until(
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    park_here::<false, true>(awaited, limit, publish, withdraw)
+    park_here::<OPEN>(awaited, limit, false, publish, withdraw)
+}
+
+/// [`park_until`] for a fibre that does not notice its cancellation in this wait.
+///
+/// # Safety
+///
+/// As for [`park_until`].
+#[inline(always)]
+pub(super) unsafe fn park_unheeding(
+    awaited: WaitObject,
+    limit: Limit,
+    publish: impl FnOnce(&Waiter, Limit) -> bool,
+    withdraw: impl FnOnce(&Waiter),
+) -> Outcome {
+    park_here::<OPEN>(awaited, limit, true, publish, withdraw)
 }
 
 /// [`park_until`] for a waiter that is published in several places: `withdraw` is called however
@@ -108,7 +126,7 @@ pub unsafe fn park_among(
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    park_here::<true, true>(awaited, limit, publish, withdraw)
+    park_here::<{ AMONG | OPEN }>(awaited, limit, false, publish, withdraw)
 }
 
 /// [`park_among`] for a wait that also ends when something is `due`: with [`Outcome::TimedOut`],
@@ -126,20 +144,32 @@ pub unsafe fn park_among_until(
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    match due {
-        None => park_here::<true, true>(awaited, limit, publish, withdraw),
-        Some(due) => Bounds::of_wait(true, limit).wait_until(due, |limit| {
-            park_here::<true, false>(awaited, limit, publish, withdraw)
-        }),
-    }
+    let Some(due) = due else {
+        let outcome = park_here::<{ AMONG | OPEN }>(awaited, limit, false, publish, withdraw);
+        if limit == Limit::None && outcome == Outcome::Cancelled {
+            bounds::unwind(None);
+        }
+        return outcome;
+    };
+    Bounds::of_wait(true, limit).wait_until(due, |limit, unheeding| {
+        park_here::<AMONG>(awaited, limit, unheeding, publish, withdraw)
+    })
 }
 
-/// The common part of all; with `AMONG`, the waiter is in several places, and with `OPEN`, limit
-/// scopes end the wait, too.
+/// A wait by [`park`].
+const PLAIN: u8 = 0;
+/// The waiter is in several places.
+const AMONG: u8 = 1;
+/// Limit scopes end the wait, too.
+const OPEN: u8 = 2;
+
+/// The common part of all; `FORM` is a set of the bits above. An `unheeding` wait notices no
+/// cancellation.
 #[inline(always)]
-fn park_here<const AMONG: bool, const OPEN: bool>(
+fn park_here<const FORM: u8>(
     awaited: WaitObject,
     limit: Limit,
+    unheeding: bool,
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
@@ -161,14 +191,14 @@ fn park_here<const AMONG: bool, const OPEN: bool>(
             unsafe { fibre.as_ref() }.note(awaited);
             if limit_scope::is_detour() {
                 let closures = Closures { publish, withdraw };
-                return park_bounded::<AMONG, OPEN, _, _>(fibre, at_home, limit, closures);
+                return park_bounded::<FORM, _, _>(fibre, at_home, limit, unheeding, closures);
             }
             match at_home {
-                true => park_at_home::<AMONG>(fibre, limit, publish, withdraw),
-                false => park_fibre::<AMONG>(fibre, limit, publish, withdraw),
+                true => park_at_home::<FORM>(fibre, limit, unheeding, publish, withdraw),
+                false => park_fibre::<FORM>(fibre, limit, unheeding, publish, withdraw),
             }
         }
-        None => park_thread::<AMONG, OPEN>(limit, publish, withdraw),
+        None => park_thread::<FORM>(limit, publish, withdraw),
     }
 }
 
@@ -185,10 +215,11 @@ struct Closures<P, W> {
 /// around the call.
 #[cold]
 #[inline(never)]
-fn park_bounded<const AMONG: bool, const OPEN: bool, P, W>(
+fn park_bounded<const FORM: u8, P, W>(
     fibre: FibreRef,
     at_home: bool,
     limit: Limit,
+    unheeding: bool,
     closures: Closures<P, W>,
 ) -> Outcome
 where
@@ -199,12 +230,12 @@ where
     // SAFETY: the running fibre's own block.
     let block = unsafe { fibre.as_ref() };
     block.note_since();
-    let bounds = Bounds::of_wait(OPEN, limit);
+    let bounds = Bounds::of_wait(FORM & OPEN != 0, limit);
     let limits_at_home = || Processor::here(Processor::limits_at_home) == Some(true);
     let at_home = at_home && (bounds.limit() == Limit::None || limits_at_home());
-    bounds.wait(|limit| match at_home {
-        true => park_at_home::<AMONG>(fibre, limit, publish, withdraw),
-        false => park_fibre::<AMONG>(fibre, limit, publish, withdraw),
+    bounds.wait(|limit, bound| match at_home {
+        true => park_at_home::<FORM>(fibre, limit, unheeding || bound, publish, withdraw),
+        false => park_fibre::<FORM>(fibre, limit, unheeding || bound, publish, withdraw),
     })
 }
 
@@ -229,9 +260,10 @@ fn publish_in_place(publish: impl FnOnce(&Waiter) -> bool, waiter: &Waiter) -> b
 /// [`park_here`] for a fibre that stays on its processor and does not panic. Its waker queues it,
 /// which a processor that holds the fibre could not tell.
 #[inline(always)]
-fn park_at_home<const AMONG: bool>(
+fn park_at_home<const FORM: u8>(
     fibre: FibreRef,
     limit: Limit,
+    unheeding: bool,
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
@@ -241,30 +273,73 @@ fn park_at_home<const AMONG: bool>(
     let waiter = unsafe { Waiter::at_home(fibre) };
     let waiter = std::hint::black_box(&waiter);
     let unwound = AbortOnUnwind;
-    let outcome = if publish(waiter, limit) {
-        leave_at_home(block, waiter, limit);
+    let outcome = if !publish(waiter, limit) {
+        Outcome::NotParked
+    } else if FORM & AMONG == 0 && limit == Limit::None {
+        // A branch of its own, as the shortest path is the most used one.
+        suspend_untied(block, Action::ParkAtHome);
+        if FORM != PLAIN && block.link().is_roused() && has_left(block, waiter, withdraw) {
+            block.errand.end_wait();
+            std::mem::forget(unwound);
+            bounds::unwind(None);
+        }
+        waiter.outcome()
+    } else {
+        leave_at_home(block, waiter, limit, unheeding);
         let outcome = waiter.outcome();
-        let given_up = || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled);
-        if AMONG || (limit != Limit::None && given_up()) {
+        if FORM & AMONG != 0 || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
             withdraw(waiter);
         }
         outcome
-    } else {
-        Outcome::NotParked
     };
     block.errand.end_wait();
     std::mem::forget(unwound);
     outcome
 }
 
+/// The part of a wait without a limit of a fibre that has been roused, to leave the wait and be
+/// unwound. `false`: a waker was faster, and has let it go on.
+#[cold]
+#[inline(never)]
+fn has_left(block: &ControlBlock, waiter: &Waiter, withdraw: impl FnOnce(&Waiter)) -> bool {
+    let _ = block.link().take_rousing();
+    withdraw(waiter);
+    // Nobody can claim it any more.
+    if !waiter.is_claimed() {
+        return true;
+    }
+    // Its waker has queued the fibre, or is about to do so.
+    suspend_untied(block, Action::ParkAtHome);
+    while block.link().take_rousing() {
+        suspend_untied(block, Action::ParkAtHome);
+    }
+    false
+}
+
+/// The part of a wait with a limit, or in several places, of a fibre that has been roused: ends the
+/// wait as its canceller, or goes on waiting for a waker that was faster.
+#[cold]
+#[inline(never)]
+fn give_up_roused(block: &ControlBlock, waiter: &Waiter) {
+    while block.link().take_rousing() {
+        if waiter.cancel().is_some() {
+            return;
+        }
+        suspend(block, Action::ParkAtHome);
+    }
+}
+
 /// Leaves the stack at home until the waiter's winner resumes, or the limit comes.
 #[inline(always)]
-fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit) {
-    // A branch of its own, as the shortest path is the most used one.
+fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit, unheeding: bool) {
     if limit == Limit::None {
-        return suspend_untied(block, Action::ParkAtHome);
+        suspend_untied(block, Action::ParkAtHome);
+        if block.link().is_roused() {
+            give_up_roused(block, waiter);
+        }
+        return;
     }
-    let cancellable = block.shields.get() == 0;
+    let cancellable = !unheeding && block.shields.get() == 0;
     // SAFETY: the waiter stays in its frame until the end of this function at least.
     let cancelled = cancellable && unsafe { block.state.begin_wait_at_home(waiter) };
     // If it wins its own waiter, nobody else queues it.
@@ -274,7 +349,12 @@ fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit) {
     } else {
         Action::ParkAtHome
     };
-    leave_armed(limit, waiter, || suspend_untied(block, action));
+    leave_armed(limit, waiter, || {
+        suspend_untied(block, action);
+        if block.link().is_roused() {
+            give_up_roused(block, waiter);
+        }
+    });
     if cancellable {
         block.state.end_wait_at_home(waiter);
     }
@@ -282,9 +362,10 @@ fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit) {
 
 /// [`park_here`] for a fibre that does not wait at home.
 #[inline(always)]
-fn park_fibre<const AMONG: bool>(
+fn park_fibre<const FORM: u8>(
     fibre: FibreRef,
     limit: Limit,
+    unheeding: bool,
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
@@ -299,17 +380,38 @@ fn park_fibre<const AMONG: bool>(
         std::mem::forget(unwound);
         return Outcome::NotParked;
     }
-    let cancellable = limit != Limit::None && block.shields.get() == 0;
+    let cancellable = limit != Limit::None && !unheeding && block.shields.get() == 0;
     // SAFETY: the waiter stays in this frame.
     unsafe { block.state.begin_wait(cancellable.then_some(waiter)) };
-    leave_armed(limit, waiter, || leave(block));
+    leave_armed(limit, waiter, || {
+        leave(block);
+        if block.link().is_roused() {
+            give_up_parked(block, waiter, FORM & AMONG != 0 || limit != Limit::None);
+        }
+    });
     block.errand.end_wait();
     let outcome = waiter.outcome();
-    if AMONG || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
+    if FORM & AMONG != 0 || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
         withdraw(waiter);
     }
     std::mem::forget(unwound);
     outcome
+}
+
+/// [`give_up_roused`] for a fibre that does not wait at home. It `may` give up if its wakers expect
+/// others to claim the waiter.
+#[cold]
+#[inline(never)]
+fn give_up_parked(block: &ControlBlock, waiter: &Waiter, may: bool) {
+    while block.link().take_rousing() {
+        if may && waiter.cancel().is_some() {
+            // The fibre is its own waker, and runs already.
+            let _ = block.state.wake();
+            return;
+        }
+        // The state says that it has left its stack, or that it is queued, which stays true.
+        suspend(block, Action::ParkAtHome);
+    }
 }
 
 /// Leaves the stack with the limit's deadline armed, if it is one.
@@ -417,18 +519,18 @@ fn switch(block: &ControlBlock, action: Action) {
 }
 
 /// [`park_here`] for a plain thread.
-fn park_thread<const AMONG: bool, const OPEN: bool>(
+fn park_thread<const FORM: u8>(
     limit: Limit,
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     Processor::assert_may_block();
-    let bounds = Bounds::of_wait(OPEN, limit);
-    bounds.wait(|limit| park_thread_within::<AMONG>(limit, publish, withdraw))
+    let bounds = Bounds::of_wait(FORM & OPEN != 0, limit);
+    bounds.wait(|limit, _| park_thread_within::<FORM>(limit, publish, withdraw))
 }
 
 /// The wait of a plain thread within its limit.
-fn park_thread_within<const AMONG: bool>(
+fn park_thread_within<const FORM: u8>(
     limit: Limit,
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
@@ -450,7 +552,7 @@ fn park_thread_within<const AMONG: bool>(
     } else {
         Outcome::NotParked
     };
-    if published && (AMONG || outcome == Outcome::TimedOut) {
+    if published && (FORM & AMONG != 0 || outcome == Outcome::TimedOut) {
         withdraw(&waiter);
     }
     std::mem::forget(unwound);
@@ -660,10 +762,12 @@ pub fn wake_next(resume: Resume) {
     }
 }
 
-/// Whether there has been a limit scope in this process ([`timeout`](crate::timeout()) and the
-/// like), so that waits may unwind.
+/// Whether waits that begin now may unwind: there has been a limit scope in this process
+/// ([`timeout`](crate::timeout()) and the like), or a cluster that is stopped unwinds its fibres.
+/// One that has begun before may unwind in any case, unless it is [closed](WaitObject::closed) or
+/// in a shield.
 #[inline]
 #[must_use]
-pub fn has_limit_scopes() -> bool {
-    limit_scope::are_used()
+pub fn waits_may_unwind() -> bool {
+    limit_scope::may_unwind()
 }

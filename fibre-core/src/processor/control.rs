@@ -2,7 +2,7 @@
 //!
 //! A processor that has to end with fibres left leaves everything that these, or their wakers, may
 //! still touch: their blocks and stacks, its own timers, its ready queue with the domain. No fibre
-//! is ever dropped or unwound from outside.
+//! is ever dropped or unwound from outside; it is asked to unwind itself (`rouse`).
 
 use super::order::Order;
 use super::{Processor, Remains};
@@ -24,6 +24,9 @@ impl Processor {
         }
         if orders.are_to_cancel() && !self.cancelled.replace(true) {
             self.cancel_all();
+        }
+        if orders.are_to_unwind() && !self.unwound.replace(true) {
+            self.begin_rousing();
         }
         if orders.are_to_abandon() {
             self.leaving.set(true);

@@ -20,6 +20,7 @@
 //! * `run_loop`: the run loop, with and without a record of events;
 //! * `hooked`: the run loop of clusters with switch hooks;
 //! * `control`: carries out what the cluster's handles ask for; `order`: whether it goes on then;
+//! * `rouse`: has waiting fibres unwound;
 //! * `poll`: when a busy processor asks for events;
 //! * `time_slice`: when a fibre that never blocks has run for long enough;
 //! * `idle`: what a processor without work does;
@@ -60,6 +61,7 @@ mod place;
 mod poll;
 mod prefetch;
 mod remains;
+mod rouse;
 mod run_loop;
 mod runner;
 mod spare;
@@ -212,6 +214,8 @@ pub(crate) struct Processor {
     refusals: Cell<u32>,
     /// Whether it has cancelled its fibres.
     cancelled: Cell<bool>,
+    /// Whether it has begun to rouse its fibres.
+    unwound: Cell<bool>,
     /// Whether it has been told to end, whatever it leaves.
     leaving: Cell<bool>,
     /// Why the fibre that is about to run was refused the stack it wanted.
@@ -281,6 +285,7 @@ impl Processor {
             watcher: Watcher::new(index),
             refusals: Cell::new(0),
             cancelled: Cell::new(false),
+            unwound: Cell::new(false),
             leaving: Cell::new(false),
             refusal: Cell::new(None),
             domain,
@@ -378,11 +383,14 @@ impl Processor {
     /// Looks in its own queue, then in others'.
     #[inline]
     fn find_work(&self) -> Next {
-        if self.count_switch(0) == Order::End {
-            return Next::End;
-        }
+        let roused = match self.count_switch(0) {
+            Order::GoOn => None,
+            Order::Rouse => self.rouse_next(),
+            Order::End => return Next::End,
+        };
         // SAFETY: between two fibres.
-        let found = unsafe { self.own().pop() }.or_else(|| self.find_elsewhere());
+        let own = || unsafe { self.own().pop() };
+        let found = roused.or_else(own).or_else(|| self.find_elsewhere());
         match found {
             Some(fibre) => {
                 self.refusals.set(0);
@@ -399,6 +407,11 @@ impl Processor {
     /// section 3.2.2).
     #[inline(never)]
     fn find_elsewhere(&self) -> Option<Runnable> {
+        if self.has_to_rouse()
+            && let Some(roused) = self.rouse_next()
+        {
+            return Some(roused);
+        }
         if self.ready.is_aside() {
             return self.take_own_background();
         }
@@ -476,6 +489,11 @@ impl Processor {
             self.stand_aside();
         } else {
             self.help_others();
+        }
+        if held == 0 && self.has_to_rouse() {
+            // Those that are ready have had their turn, and the next service is near.
+            self.plan_service(self.until_service.get().min(SHORTEST_INTERVAL));
+            return Order::Rouse;
         }
         Order::GoOn
     }

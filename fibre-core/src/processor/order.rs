@@ -6,6 +6,8 @@
 pub(super) enum Order {
     /// It goes on.
     GoOn,
+    /// It goes on, and runs a fibre next that it rouses, if there is one.
+    Rouse,
     /// It leaves its loop, whatever fibres there are.
     End,
 }

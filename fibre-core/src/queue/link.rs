@@ -57,6 +57,9 @@ pub struct Link {
     /// Whether nothing stands in for the fibre's calls of the C library. It lies here because there
     /// is room.
     plain: AtomicBool,
+    /// Whether the fibre has been resumed out of turn, to leave its wait. It lies here because
+    /// there is room.
+    roused: AtomicBool,
 }
 
 impl Link {
@@ -75,6 +78,7 @@ impl Link {
             bonds: AtomicU8::new(if affine { AFFINE } else { 0 }),
             hurried: AtomicBool::new(false),
             plain: AtomicBool::new(false),
+            roused: AtomicBool::new(false),
         }
     }
 
@@ -125,6 +129,27 @@ impl Link {
         let before = self.is_plain();
         self.plain.store(plain, Ordering::Relaxed);
         before
+    }
+
+    /// Whether the fibre's panics, if it has any, keep it on its kernel thread.
+    pub fn is_unwinding(&self) -> bool {
+        self.bonds.load(Ordering::Relaxed) & UNWINDING != 0
+    }
+
+    /// Notes that the fibre is about to be resumed out of turn.
+    pub fn rouse(&self) {
+        self.roused.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the fibre has been resumed out of turn.
+    #[inline(always)]
+    pub fn is_roused(&self) -> bool {
+        self.roused.load(Ordering::Relaxed)
+    }
+
+    /// The same, this once.
+    pub fn take_rousing(&self) -> bool {
+        self.roused.swap(false, Ordering::Relaxed)
     }
 
     /// Has it go before the others once it arrives where it runs.

@@ -36,6 +36,8 @@ const PAUSE: u32 = 1;
 const CANCEL: u32 = 2;
 /// A bit of the word: processors are to leave their fibres where they are, and end.
 const ABANDON: u32 = 4;
+/// A bit of the word: fibres are to be unwound.
+const UNWIND: u32 = 8;
 
 /// The phase of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,6 +159,12 @@ impl<F: Wakeable> Control<F> {
         self.word.fetch_or(CANCEL, Ordering::AcqRel);
     }
 
+    /// Orders that fibres be unwound that wait in calls which cannot fail, for good. Then wake all
+    /// processors.
+    pub fn unwind(&self) {
+        self.word.fetch_or(UNWIND, Ordering::AcqRel);
+    }
+
     /// Orders that all fibres be left where they are, for good. Then wake all processors.
     pub fn abandon(&self) {
         self.word.fetch_or(ABANDON, Ordering::AcqRel);
@@ -172,6 +180,11 @@ impl<F: Wakeable> Control<F> {
     #[inline]
     pub fn are_to_cancel(&self) -> bool {
         self.word.load(Ordering::Acquire) & CANCEL != 0
+    }
+
+    /// Whether fibres are to be unwound.
+    pub fn are_to_unwind(&self) -> bool {
+        self.word.load(Ordering::Acquire) & UNWIND != 0
     }
 
     /// Whether all fibres are to be left where they are.
@@ -265,6 +278,10 @@ mod tests {
         assert!(orders.end_pause());
         assert_eq!(all(), (true, false, true));
         orders.cancel();
+        assert_eq!(all(), (true, true, true));
+        assert!(!orders.are_to_unwind());
+        orders.unwind();
+        assert!(orders.are_to_unwind());
         assert_eq!(all(), (true, true, true));
     }
 

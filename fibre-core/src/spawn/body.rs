@@ -24,6 +24,9 @@ pub(crate) unsafe trait FibreBody: Sized {
     /// Whether it is an activity, and its block the beginning of an activity's.
     const IS_ACTIVITY: bool = false;
 
+    /// Whether it may be unwound: none of its functions is one of C's.
+    const UNWINDS: bool = true;
+
     /// The functions over a control block that begins such a whole.
     // SAFETY: each is called as `Body` says, with the block of such a whole.
     const BODY: Body = unsafe {
@@ -36,6 +39,7 @@ pub(crate) unsafe trait FibreBody: Sized {
             free: |this| Self::free(this.cast()),
             describe: |this, tell| Self::describe(this.cast(), tell),
             is_activity: Self::IS_ACTIVITY,
+            unwinds: Self::UNWINDS,
         }
     };
 

@@ -17,6 +17,8 @@ pub(crate) struct Children {
     pending: AtomicUsize,
     /// Whether a fibre that was not joined has panicked.
     panicked: AtomicBool,
+    /// Whether one has been unwound by its cluster's end.
+    unwound: AtomicBool,
     /// The completion of the last end.
     ended: Completion,
 }
@@ -27,6 +29,7 @@ impl Children {
         Self {
             pending: AtomicUsize::new(1),
             panicked: AtomicBool::new(false),
+            unwound: AtomicBool::new(false),
             ended: Completion::new(),
         }
     }
@@ -51,6 +54,11 @@ impl Children {
     /// Whether a fibre that was not joined has panicked. After the end.
     pub(crate) fn have_panicked(&self) -> bool {
         self.panicked.load(Ordering::Relaxed)
+    }
+
+    /// Whether a fibre that was not joined has been unwound by its cluster's end. After the end.
+    pub(crate) fn have_been_unwound(&self) -> bool {
+        self.unwound.load(Ordering::Relaxed)
     }
 }
 
@@ -85,15 +93,18 @@ impl ChildrenRef {
         unsafe { self.0.as_ref() }.one_ended();
     }
 
-    /// Notes that a fibre has panicked that will not be joined.
+    /// Notes that a fibre has panicked, or been `unwound`, that will not be joined.
     ///
     /// # Safety
     ///
     /// As for [`add`](Self::add).
-    pub(crate) unsafe fn unasked_panic(self) {
+    pub(crate) unsafe fn unasked_panic(self, unwound: bool) {
         // SAFETY: the owner waits until the count is zero.
-        unsafe { self.0.as_ref() }
-            .panicked
-            .store(true, Ordering::Relaxed);
+        let children = unsafe { self.0.as_ref() };
+        let noted = match unwound {
+            true => &children.unwound,
+            false => &children.panicked,
+        };
+        noted.store(true, Ordering::Relaxed);
     }
 }

@@ -19,6 +19,7 @@ use crate::sync::unwind_guard::drop_quietly;
 use crate::sys::fork;
 use crate::sys::stderr;
 use crate::trace::{self, TraceKind};
+use crate::wait::cancelled::Cancelled;
 use crate::wait::completion::Finished;
 use std::alloc::Layout;
 use std::any::Any;
@@ -148,10 +149,10 @@ impl<F, T> Task<F, T> {
     /// Drops a result that nobody asks for.
     fn drop_stage(&self) {
         let stage = self.stage.replace(Stage::Empty);
-        if let (Stage::Result(Err(_)), Some(scope)) = (&stage, self.scope) {
+        if let (Stage::Result(Err(payload)), Some(scope)) = (&stage, self.scope) {
             // SAFETY: the fibre has not been counted down yet; or a handle is being
             // dropped, which its lifetime keeps inside the scope.
-            unsafe { ChildrenRef::unasked_panic(scope) };
+            unsafe { ChildrenRef::unasked_panic(scope, payload.is::<Cancelled>()) };
         }
         drop_quietly(stage);
     }
@@ -167,6 +168,10 @@ pub(crate) fn tell_of_panic(
     name: Option<&str>,
     payload: &(dyn Any + Send),
 ) {
+    if payload.is::<Cancelled>() {
+        // No panic: a call was unwound because of the fibre's cancellation.
+        return;
+    }
     Processor::here(|here| here.stats().panics.add(1));
     let words = payload.downcast_ref::<String>().map(String::as_str);
     let Some(words) = words.or_else(|| payload.downcast_ref::<&str>().copied()) else {

@@ -4,16 +4,17 @@
 //!
 //! ```text
 //!  PENDING ⇄ waiter with a limit ──► BUSY ──► DONE
-//!     ├────► patient waiter ──────────────────►─┤
+//!     ├────► patient waiter ────────► BUSY ──►─┤
 //!     ├───────────────────────────────────────►─┘
 //!     └──► DETACHED                       (nobody will ever ask)
 //! ```
 //!
-//! The finisher takes the address of a waiter with a limit out of the word by `BUSY`, claims it,
-//! and stores `DONE`. A waiter whose deadline has passed takes itself out, or, if it finds `BUSY`,
-//! stays until `DONE`, which is a few instructions away. That is how invariant 1 of
-//! [`crate::wait::waiter`] holds here without a lock. A *patient* waiter has no limit and stays, so
-//! only the finisher changes the word any more, or claims the waiter: stores will do.
+//! The finisher takes the address of the waiter out of the word by `BUSY`, claims it, and stores
+//! `DONE`. A waiter whose deadline has passed takes itself out, or, if it finds `BUSY`, stays until
+//! `DONE`, which is a few instructions away. That is how invariant 1 of [`crate::wait::waiter`]
+//! holds here without a lock. A *patient* waiter has no limit, so only the finisher claims it, and a
+//! store will do for that. It takes itself out, too, when its fibre is unwound; if it finds `DONE`
+//! instead, it has been claimed by then.
 //!
 //! # Memory ordering
 //!
@@ -36,6 +37,14 @@ const DETACHED: usize = 3;
 
 /// A bit of a waiter's address: it has a limit, and may take itself out.
 const LIMITED: usize = 4;
+
+/// A fault: the finisher claims a patient waiter that may still take itself out.
+const CLAIMS_BEFORE_BUSY: &str = "completion: a patient waiter is claimed while it can still leave";
+
+/// Whether the word of a waiter is that of one without a limit.
+fn is_patient(waiter: usize) -> bool {
+    waiter & LIMITED == 0
+}
 
 /// What the finisher learns.
 #[must_use]
@@ -79,11 +88,11 @@ impl Completion {
             let next = match word {
                 PENDING => DONE,
                 DETACHED => return Finished::Unwanted,
-                waiter if waiter & LIMITED != 0 => BUSY,
-                waiter => {
+                waiter if is_patient(waiter) && planted(CLAIMS_BEFORE_BUSY) => {
                     self.wake_patient::<F>(waiter);
                     return Finished::Published;
                 }
+                _ => BUSY,
             };
             let order = match planted("completion: it is published without release") {
                 true => Ordering::Acquire,
@@ -95,7 +104,10 @@ impl Completion {
             {
                 Ok(_) if next == DONE => return Finished::Published,
                 Ok(waiter) => {
-                    self.wake::<F>(waiter);
+                    match is_patient(waiter) {
+                        true => self.wake_patient::<F>(waiter),
+                        false => self.wake::<F>(waiter),
+                    }
                     return Finished::Published;
                 }
                 Err(now) => word = now,
@@ -103,11 +115,12 @@ impl Completion {
         }
     }
 
-    /// Wakes a patient waiter, whose address the word is.
+    /// Wakes a patient waiter, whose address the word was before it became `BUSY`.
     #[inline]
     fn wake_patient<F: Wakeable>(&self, waiter: usize) {
         let waiter: *const Waiter<F> = std::ptr::with_exposed_provenance(waiter);
-        // SAFETY: the waiter has no limit, is in no other place, and stays until it is resumed.
+        // SAFETY: the waiter has no limit, is in no other place, and stays until it is resumed: it
+        // has not taken itself out, and cannot any more.
         let resume = unsafe { (*waiter).claim_alone(0) };
         let fault = "completion: that of a patient waiter is published without release";
         let order = match planted(fault) {
@@ -165,13 +178,17 @@ impl Completion {
             .is_ok()
     }
 
-    /// Takes out a waiter that has reached its limit.
+    /// Takes out a waiter that has reached its limit, or a patient one that is to go. If the
+    /// finisher came first, it has claimed a patient waiter by the time that this returns.
     pub fn withdraw<F>(&self, waiter: &Waiter<F>) {
-        let address = (&raw const *waiter).expose_provenance() | LIMITED;
-        let alone = self
-            .0
-            .compare_exchange(address, PENDING, Ordering::AcqRel, Ordering::Acquire);
-        if alone.is_err() {
+        let address = (&raw const *waiter).expose_provenance();
+        let there = self.0.load(Ordering::Acquire);
+        let alone = there & !LIMITED == address
+            && self
+                .0
+                .compare_exchange(there, PENDING, Ordering::AcqRel, Ordering::Acquire)
+                .is_ok();
+        if !alone {
             while !self.is_done() {
                 thread_yield();
             }

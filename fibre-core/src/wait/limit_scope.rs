@@ -25,6 +25,7 @@
 //! 4. [`are_used`] is true from before the first scope on. Until then no wait looks for a scope.
 
 use crate::wait::limit::Limit;
+use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -34,9 +35,11 @@ use std::time::Instant;
 const SCOPES: u8 = 1;
 /// The bit of [`DETOUR`] for noted times.
 const TIMES: u8 = 2;
+/// The bit of [`DETOUR`] for clusters that unwind their fibres.
+const STOPS: u8 = 4;
 
 /// Why waits take a longer way than usual: the bits above. One word, so that the usual way pays for
-/// one look. Bits are set, and never cleared.
+/// one look. The first two are set, and never cleared.
 static DETOUR: AtomicU8 = AtomicU8::new(0);
 
 /// Whether waits take the longer way.
@@ -54,6 +57,40 @@ pub(crate) fn note_times() {
 #[inline]
 pub(crate) fn are_used() -> bool {
     DETOUR.load(Ordering::Relaxed) & SCOPES != 0
+}
+
+/// Whether waits without a limit may be unwound: there has been a scope, or a cluster unwinds its
+/// fibres.
+#[inline]
+pub(crate) fn may_unwind() -> bool {
+    DETOUR.load(Ordering::Relaxed) & (SCOPES | STOPS) != 0
+}
+
+/// How many clusters unwind their fibres.
+static STOPPING: Mutex<usize> = Mutex::new(0);
+
+/// While it lives, a cluster unwinds its fibres, and waits ask whether it is theirs.
+#[derive(Debug)]
+pub(crate) struct Unwinding(());
+
+impl Unwinding {
+    /// Begins it. The order to the processors has to be given after that.
+    pub(crate) fn begin() -> Self {
+        let mut stopping = STOPPING.lock();
+        *stopping += 1;
+        DETOUR.fetch_or(STOPS, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Unwinding {
+    fn drop(&mut self) {
+        let mut stopping = STOPPING.lock();
+        *stopping -= 1;
+        if *stopping == 0 {
+            DETOUR.fetch_and(!STOPS, Ordering::Relaxed);
+        }
+    }
 }
 
 /// One scope. See the module text.
@@ -208,6 +245,17 @@ mod tests {
         assert_eq!(unwinds.bound(Limit::None), Limit::Cancellation);
         assert!(within(&unwinds, None, false).unwinds() && !endless.unwinds());
         assert!(are_used() && is_detour());
+    }
+
+    #[test]
+    fn waits_ask_for_as_long_as_a_cluster_unwinds() {
+        let stops = || DETOUR.load(Ordering::Relaxed) & STOPS != 0;
+        let (first, second) = (Unwinding::begin(), Unwinding::begin());
+        assert!(stops() && may_unwind() && is_detour());
+        drop(first);
+        assert!(stops());
+        drop(second);
+        assert!(!stops());
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //!   a number?    address of the object, or its number  place of the owner    kind
 //! ```
 //!
+//! The highest bit of the kind says that the wait is *closed*: nothing but what is waited for ends
+//! it. A fibre notes that with the word, and readers get the word without it.
+//!
 //! The owner is a number that lies in the object: that of the fibre or thread that has the object,
 //! and so will have to let the waiting side go on. Its place is counted in words from the address,
 //! plus one; zero if there is none.
@@ -19,6 +22,8 @@ use std::ptr;
 const ADDRESS_SHIFT: u32 = 16;
 /// Where the owner's place begins.
 const OWNER_SHIFT: u32 = 8;
+/// The wait is closed.
+const CLOSED: u64 = 1 << 7;
 /// It has a number, and no address.
 const NUMBERED: u64 = 1 << 63;
 
@@ -209,7 +214,7 @@ impl WaitObject {
     /// What kind of object it is.
     #[must_use]
     pub fn kind(self) -> WaitKind {
-        let number = usize::from(self.0 as u8);
+        let number = (self.0 & (CLOSED - 1)) as usize;
         let kind = WaitKind::ALL.get(number.wrapping_sub(1));
         kind.copied().unwrap_or(WaitKind::Other)
     }
@@ -232,6 +237,24 @@ impl WaitObject {
         let words = usize::from((self.0 >> OWNER_SHIFT) as u8).checked_sub(1)?;
         let number = self.address()? + words * 8;
         Some(ptr::with_exposed_provenance(number))
+    }
+
+    /// The same as what a wait is for that nothing else ends: its fibre is not unwound when its
+    /// cluster is stopped.
+    #[inline]
+    #[must_use]
+    pub const fn closed(self) -> Self {
+        Self(self.0 | CLOSED)
+    }
+
+    /// Whether the wait is such a one.
+    pub(crate) fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+
+    /// The same as what any wait is for.
+    pub(crate) fn opened(self) -> Self {
+        Self(self.0 & !CLOSED)
     }
 
     /// The object as a word, which is not zero.
@@ -286,6 +309,10 @@ mod tests {
             }
         }
         assert_eq!(WaitObject::from_bits(0), None);
+        let open = WaitObject::new(WaitKind::Mutex, &object);
+        let closed = open.closed();
+        assert!(closed.is_closed() && !open.is_closed());
+        assert_eq!((closed.kind(), closed.opened()), (open.kind(), open));
     }
 
     #[test]

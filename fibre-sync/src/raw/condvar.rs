@@ -155,7 +155,10 @@ impl Condvar {
         // SAFETY: the list stays in its place while a waiter is inside.
         let outcome = unsafe {
             wait_or_leave(
-                Spot::new(WaitObject::new(WaitKind::Condvar, self), Place::Last),
+                Spot::new(
+                    WaitObject::new(WaitKind::Condvar, self).closed(),
+                    Place::Last,
+                ),
                 &self.state,
                 |state| &mut state.waiting,
                 limit,

@@ -145,7 +145,7 @@ impl FutexTable {
         let mut look = move || is_expected.take().is_none_or(|look| look());
         let early = planted(faults::futex::LOOKS_BEFORE_IT_ENTERS).then(&mut look);
         let shown: *const () = ptr::without_provenance(address);
-        let awaited = WaitObject::new(WaitKind::Other, shown);
+        let awaited = WaitObject::new(WaitKind::Other, shown).closed();
         let mut has_changed = false;
         let waited = wait.run(|limit| {
             let enter = |_: &mut Queue| {

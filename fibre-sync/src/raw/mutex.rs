@@ -246,7 +246,7 @@ impl Mutex {
         if are_deadlocks_looked_for() {
             self.begin_to_note();
         }
-        let awaited = WaitObject::new(WaitKind::Mutex, self);
+        let awaited = WaitObject::new(WaitKind::Mutex, self).closed();
         // SAFETY: an atomic number, in the object.
         unsafe { awaited.owned(offset_of!(Self, owner)) }
     }

@@ -17,7 +17,7 @@
 use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_under};
-use fibre_core::internal::{caller_id, has_limit_scopes, lower_shield, raise_shield};
+use fibre_core::internal::{caller_id, lower_shield, raise_shield, waits_may_unwind};
 use fibre_core::sync::{AtomicU32, Ordering, planted};
 use fibre_core::{Limit, WaitKind, WaitObject};
 use std::ptr;
@@ -274,7 +274,7 @@ impl Once {
     fn enter(&self, entry: *mut OnceEntry) -> Found {
         let mut found = Found::Busy;
         // An entry must not be left by unwinding.
-        let shielded = has_limit_scopes();
+        let shielded = waits_may_unwind();
         if shielded {
             raise_shield();
         }
@@ -293,7 +293,7 @@ impl Once {
             // SAFETY: it is one list for the whole wait, see above; no waiter leaves it by a limit.
             let _ = unsafe {
                 wait_under(
-                    Spot::new(WaitObject::new(WaitKind::Once, self), Place::Last),
+                    Spot::new(WaitObject::new(WaitKind::Once, self).closed(), Place::Last),
                     || chain(self).lock(),
                     list,
                     Limit::None,

@@ -221,7 +221,7 @@ impl RwLock {
 
     /// The object that is waited for, with its writer.
     fn awaited(&self) -> WaitObject {
-        let awaited = WaitObject::new(WaitKind::RwLock, self);
+        let awaited = WaitObject::new(WaitKind::RwLock, self).closed();
         // SAFETY: an atomic number, in the object.
         unsafe { awaited.owned(offset_of!(Self, writer)) }
     }

@@ -254,7 +254,7 @@ impl Semaphore {
     /// Waits for a permit.
     #[inline(always)]
     fn wait_in_list(&self, limit: Limit) -> bool {
-        let awaited = WaitObject::new(WaitKind::Semaphore, self);
+        let awaited = WaitObject::new(WaitKind::Semaphore, self).closed();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
             wait_under(

@@ -6,7 +6,7 @@
 
 use crate::raw::error::{Error, Result};
 use fibre_core::internal::{
-    has_limit_scopes, lower_shield, raise_shield, yield_point, yield_point_cancellable,
+    lower_shield, raise_shield, waits_may_unwind, yield_point, yield_point_cancellable,
 };
 use fibre_core::{Limit, WallTime, cancellation_point, is_cancelled, sleep, yield_now};
 use rustix::time::{ClockId, clock_gettime};
@@ -139,7 +139,7 @@ impl Wait {
         let limit = self.limit();
         // Only a wait with a limit notices cancellation, unless a time-out around the call would
         // have it unwind, perhaps through functions of C.
-        let shielded = !self.cancellable && (limit != Limit::None || has_limit_scopes());
+        let shielded = !self.cancellable && (limit != Limit::None || waits_may_unwind());
         if shielded {
             raise_shield();
         }

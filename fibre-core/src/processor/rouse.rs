@@ -1,0 +1,56 @@
+//! Having fibres unwound that wait in calls which cannot fail, when their cluster is stopped.
+//!
+//! Such a fibre waits by a waiter that only its frame and its wakers know of, and wakers may claim
+//! it without a compare-and-swap. So nobody but the fibre can end the wait: the processor *rouses*
+//! it. It goes to the fibre's stack though no waker has resumed it, with a note in its link. The
+//! fibre finds the note where its wait goes on, and takes its waiter out of where it hangs, under
+//! the lock that wakers claim it under:
+//!
+//! ```text
+//!   roused ──► takes its waiter out ──► nobody has claimed it ──► unwinds
+//!                     │
+//!                     └─► claimed ──► leaves its stack again: its waker queues it, or has done so
+//! ```
+//!
+//! A waker may queue the fibre at any moment meanwhile. So the fibre never goes through the ready
+//! queue for this, and does not touch its link until it knows that it is in no queue. A fibre whose
+//! waiter others may claim by a compare-and-swap, as a timer does, claims it itself instead.
+//!
+//! Each processor goes through its roster once. Between two roused fibres others may run, end and
+//! begin. Waits that begin after the order look for it (`park/bounds.rs`), so none is missed.
+//!
+//! Not roused are: fibres of C, and those that are in a shield, that panic, or that are in a closed
+//! wait, as others use what lies in the frames below.
+
+use super::Processor;
+use crate::fibre::ControlBlock;
+use crate::queue::Runnable;
+
+impl Processor {
+    /// Begins to rouse the fibres that have started here.
+    pub(super) fn begin_rousing(&self) {
+        self.roster.begin_walk();
+    }
+
+    /// Whether there are fibres left to look at.
+    pub(super) fn has_to_rouse(&self) -> bool {
+        self.roster.is_walked()
+    }
+
+    /// The next fibre to be roused, which is to run now. Between two fibres.
+    #[cold]
+    pub(super) fn rouse_next(&self) -> Option<Runnable> {
+        while let Some(fibre) = self.roster.walk_to_fibre() {
+            // SAFETY: a fibre in the roster is alive.
+            let block = unsafe { fibre.as_ref() };
+            if block.errand.is_in_open_wait() && block.may_be_unwound() {
+                block.link().rouse();
+                // SAFETY: it has left its stack here, and runs nowhere else. Whoever has another
+                // runnable of it has it in a queue of this processor, or is about to put it there;
+                // and the fibre leaves that to its turn.
+                return Some(unsafe { ControlBlock::runnable(fibre) });
+            }
+        }
+        None
+    }
+}
