@@ -230,13 +230,19 @@ impl Blocked {
                 cell.1.wait_while(&mut told, |told| !*told);
             }),
             Box::new(|| fibre::sleep(LONG)),
-            Box::new(move || fibre::spawn(move || never.acquire()).join().unwrap()),
-            Box::new(|| fibre::scope(|scope| drop(scope.spawn(|| fibre::sleep(LONG))))),
+            Box::new(move || {
+                let child = fibre::spawn(move || fibre::shield(|| never.acquire()));
+                child.join().unwrap();
+            }),
+            Box::new(|| {
+                let sleeps = || fibre::shield(|| fibre::sleep(LONG));
+                fibre::scope(|scope| drop(scope.spawn(sleeps)));
+            }),
             Box::new(move || fibre::blocking(move || patience.recv()).unwrap_or(())),
         ];
         let handles: Vec<_> = endless
             .into_iter()
-            .map(|body| cluster.spawn(body))
+            .map(|body| cluster.spawn(|| fibre::shield(body)))
             .collect();
         Self {
             ids: handles.iter().map(fibre::JoinHandle::id).collect(),

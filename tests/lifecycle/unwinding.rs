@@ -86,14 +86,14 @@ const CALLS: &[(&str, fn(&Kept))] = &[
     ("sleep", |_| fibre::sleep(LONG)),
     ("sleep for ever", |_| fibre::sleep(Duration::MAX)),
     ("sleep until", |_| fibre::sleep_until(Instant::now() + LONG)),
-    ("tick", |_| drop(Interval::new(LONG).tick())),
+    ("tick", |_| _ = Interval::new(LONG).tick()),
     ("recv, bounded", |_| {
         let (_sender, receiver) = bounded::<u32>(1);
-        drop(receiver.recv());
+        let _ = receiver.recv();
     }),
     ("recv, unbounded", |_| {
         let (_sender, receiver) = unbounded::<u32>();
-        drop(receiver.recv());
+        let _ = receiver.recv();
     }),
     ("recv, in a loop", |_| {
         let (sender, receiver) = bounded::<u32>(8);
@@ -103,23 +103,23 @@ const CALLS: &[(&str, fn(&Kept))] = &[
     ("send, full", |_| {
         let (sender, _receiver) = bounded::<u32>(1);
         sender.send(1).unwrap();
-        drop(sender.send(2));
+        let _ = sender.send(2);
     }),
     ("send, rendezvous", |_| {
         let (sender, _receiver) = bounded::<u32>(0);
-        drop(sender.send(2));
+        let _ = sender.send(2);
     }),
     ("oneshot", |_| {
         let (_sender, receiver) = oneshot::<u32>();
-        drop(receiver.recv());
+        let _ = receiver.recv();
     }),
     ("watch", |_| {
         let (_sender, mut receiver) = watch(1);
-        drop(receiver.changed());
+        let _ = receiver.changed();
     }),
     ("broadcast", |_| {
         let (_sender, mut receiver) = broadcast::<u32>(2);
-        drop(receiver.recv());
+        let _ = receiver.recv();
     }),
     ("select", |kept| {
         let (_sender, receiver) = bounded::<u32>(1);
@@ -143,7 +143,7 @@ const CALLS: &[(&str, fn(&Kept))] = &[
         let (lock, changed) = (Mutex::new(()), Condvar::new());
         changed.wait(&mut lock.lock());
     }),
-    ("barrier", |_| drop(Barrier::new(2).wait())),
+    ("barrier", |_| _ = Barrier::new(2).wait()),
     ("event", |kept| kept.never.wait()),
     ("notification", |_| Notify::new().wait()),
     ("jobs", |_| {
@@ -152,20 +152,22 @@ const CALLS: &[(&str, fn(&Kept))] = &[
         jobs.wait();
     }),
     ("join", |_| {
-        drop(fibre::spawn(|| fibre::sleep(LONG)).join().map_err(again))
+        let _ = fibre::spawn(|| fibre::sleep(LONG)).join().map_err(again);
     }),
+    ("initialisation elsewhere", |_| Once::new().wait()),
+    ("a future", |_| fibre::block_on(std::future::pending())),
     ("within a time-out", |kept| {
-        drop(fibre::timeout(LONG, || kept.never.wait()))
+        let _ = fibre::timeout(LONG, || kept.never.wait());
     }),
     ("within two", |_| {
         let inner = || fibre::timeout(LONG, || fibre::sleep(LONG));
-        drop(fibre::timeout(2 * LONG, inner));
+        let _ = fibre::timeout(2 * LONG, inner);
     }),
     ("scope", |kept| {
         fibre::scope(|scope| drop(scope.spawn(|| kept.never.wait())))
     }),
     ("scope, joining", |kept| {
-        fibre::scope(|scope| drop(scope.spawn(|| kept.never.wait()).join().map_err(again)));
+        fibre::scope(|scope| _ = scope.spawn(|| kept.never.wait()).join().map_err(again));
     }),
     ("group", |kept| {
         let ended = Group::builder().run(|group| {
@@ -288,11 +290,18 @@ fn destructors_run_once() {
                     let (_sender, receiver) = bounded::<u32>(1);
                     let _second = values.1;
                     if number % 3 == 0 {
-                        drop(fibre::sleep_within(LONG));
+                        let _ = fibre::sleep_within(LONG);
                     }
-                    drop(receiver.recv());
+                    let _ = receiver.recv();
                 });
             }
+            // Keeps a processor busy until then.
+            let all = drops.clone();
+            cluster.spawn(move || {
+                while all.count() < 3 * MANY {
+                    fibre::yield_now();
+                }
+            });
             move |ended| {
                 ended.unwrap();
                 assert_eq!(drops.count(), 3 * MANY);

@@ -98,7 +98,8 @@ pub unsafe fn park_until(
     park_here::<OPEN>(awaited, limit, false, publish, withdraw)
 }
 
-/// [`park_until`] for a fibre that does not notice its cancellation in this wait.
+/// [`park_until`], with a limit, for a fibre that notices neither its cancellation nor limit scopes
+/// in this wait.
 ///
 /// # Safety
 ///
@@ -110,7 +111,8 @@ pub(super) unsafe fn park_unheeding(
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
-    park_here::<OPEN>(awaited, limit, true, publish, withdraw)
+    debug_assert!(limit != Limit::None, "nothing would end the wait");
+    park_here::<LIMITED>(awaited, limit, true, publish, withdraw)
 }
 
 /// [`park_until`] for a waiter that is published in several places: `withdraw` is called however
@@ -156,12 +158,14 @@ pub unsafe fn park_among_until(
     })
 }
 
-/// A wait by [`park`].
+/// A wait by [`park`]: closed.
 const PLAIN: u8 = 0;
 /// The waiter is in several places.
 const AMONG: u8 = 1;
 /// Limit scopes end the wait, too.
 const OPEN: u8 = 2;
+/// The wait has a limit of its own, and is in no scope.
+const LIMITED: u8 = 4;
 
 /// The common part of all; `FORM` is a set of the bits above. An `unheeding` wait notices no
 /// cancellation.
