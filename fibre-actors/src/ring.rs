@@ -104,7 +104,8 @@ impl<M> Ring<M> {
             true => length + length / 2,
             false => self.capacity,
         };
-        let wanted = (2 * memory).max(4).min(bound).max(length + 1);
+        // Messages without a size have memory without end.
+        let wanted = memory.saturating_mul(2).max(4).min(bound).max(length + 1);
         (length == memory).then_some(wanted)
     }
 
@@ -174,6 +175,16 @@ impl<M> Ring<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_without_a_size_lack_no_memory() {
+        let mut ring = Ring::new(3, Overflow::Refuse);
+        for _ in 0..3 {
+            assert_eq!(ring.lacks_memory(), None);
+            assert!(matches!(ring.put((), false), Put::In));
+        }
+        assert!(matches!(ring.put((), false), Put::Refused(())));
+    }
 
     /// Puts a message in, as senders do, and says what became of it.
     fn put(ring: &mut Ring<u32>, message: u32, beyond: bool) -> (&'static str, u32) {
