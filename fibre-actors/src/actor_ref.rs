@@ -231,7 +231,7 @@ impl<M: Send + 'static> ActorRef<M> {
 
     /// Sends a message that has no sender to wait or to be told. Blocks nothing.
     pub(crate) fn deliver(&self, message: M) {
-        let activation = self.inbox().deliver(message);
+        let (activation, _) = self.inbox().deliver(message);
         Cell::wake(&self.activity, activation);
     }
 

@@ -19,6 +19,8 @@ fibre_core::faults! {
         CLOSING_FORGETS_SENDERS,
         /// A sender that gives up loses its message.
         GIVING_UP_LOSES_THE_MESSAGE,
+        /// A message counts as handled when it has been taken.
+        TAKEN_COUNTS_AS_HANDLED,
         /// A message is accepted while the actor ends.
         ACCEPTS_AT_THE_END,
     }

@@ -68,6 +68,8 @@ struct State<M> {
     store: Store<M>,
     /// The watchers, which are told about the end.
     watchers: Watchers,
+    /// How often an activation has come for messages. See [`Mark`].
+    takes: u64,
     /// How many timers are pending that will bring messages.
     timers: u32,
     phase: Phase,
@@ -115,9 +117,20 @@ pub enum Next {
 
 /// What became of a message that was offered.
 #[must_use]
+/// Tells when a message has been handled. An activation comes for more when it has handled what it
+/// took before, so that is after as many of its takes as the mailbox needs to give the message out,
+/// and one more. A message that is dropped earlier counts as under way until then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// That of no message.
+    pub const NONE: Self = Self(0);
+}
+
 enum Offered<M> {
     /// It is in, or was dropped as the mailbox has to.
-    Accepted(Activation),
+    Accepted(Activation, Mark),
     /// It has to wait for room.
     NoRoom(M),
     /// There is no room.
@@ -153,6 +166,7 @@ impl<M> Inbox<M> {
                 watchers: Watchers::default(),
                 timers: 0,
                 phase: Phase::Open,
+                takes: 0,
                 active: true,
             }),
             references: AtomicU32::new(1),
@@ -172,7 +186,7 @@ impl<M> Inbox<M> {
         patience: impl FnOnce() -> Option<Limit>,
     ) -> Result<Activation, SendError<M>> {
         match self.offer(message, false) {
-            Offered::Accepted(activation) => Ok(activation),
+            Offered::Accepted(activation, _) => Ok(activation),
             Offered::Stopped(message) => Err(SendError::Stopped(message)),
             Offered::Full(message) => Err(SendError::Full(message)),
             Offered::NoRoom(message) => match patience() {
@@ -183,13 +197,14 @@ impl<M> Inbox<M> {
     }
 
     /// Sends a message that has no sender to wait or to be told: it comes in beyond the bound. If
-    /// the actor accepts none, it is dropped. Blocks nothing.
-    pub fn deliver(&self, message: M) -> Activation {
+    /// the actor accepts none, it is dropped. The mark is for [`has_handled`](Self::has_handled).
+    /// Blocks nothing.
+    pub fn deliver(&self, message: M) -> (Activation, Mark) {
         match self.offer(message, true) {
-            Offered::Accepted(activation) => activation,
+            Offered::Accepted(activation, mark) => (activation, mark),
             Offered::NoRoom(message) | Offered::Full(message) | Offered::Stopped(message) => {
                 drop_quietly(message);
-                Activation::Underway
+                (Activation::Underway, Mark::NONE)
             }
         }
     }
@@ -197,6 +212,12 @@ impl<M> Inbox<M> {
     /// Puts a message in, if there is room.
     #[inline]
     fn offer(&self, message: M, beyond: bool) -> Offered<M> {
+    /// Whether the actor has handled the message with this mark, or has dropped it.
+    #[must_use]
+    pub fn has_handled(&self, Mark(takes): Mark) -> bool {
+        self.state.lock().takes >= takes
+    }
+
         loop {
             let state = self.state.lock();
             if !state.accepts() {
@@ -231,9 +252,10 @@ impl<M> Inbox<M> {
         let activation = state.activate();
         drop(state);
         if let Some(dropped) = dropped {
+        let mark = state.mark_of_newest();
             drop_quietly(dropped);
         }
-        Offered::Accepted(activation)
+        Offered::Accepted(activation, mark)
     }
 
     /// Makes what an offer lacks, without the lock.
@@ -346,6 +368,7 @@ impl<M> Inbox<M> {
         if let Phase::Killed(reason) = state.phase {
             state.phase = Phase::Ending;
             return Next::End(reason);
+        state.takes += 1;
         }
         match &mut state.store {
             Store::Unbounded(pile) if !pile.is_empty() => {
@@ -625,6 +648,18 @@ impl<M> State<M> {
             Store::Bounded(ring) => ring.lacks_memory().map(Lack::Memory),
         }
     }
+    /// The mark of the message that has just been put in.
+    #[inline]
+    fn mark_of_newest(&self) -> Mark {
+        let last_take = match &self.store {
+            // One take gives out all there is.
+            Store::Unbounded(_) => 1,
+            Store::Bounded(ring) => ring.len() as u64,
+        };
+        let handled = u64::from(!planted(faults::inbox::TAKEN_COUNTS_AS_HANDLED));
+        Mark(self.takes + last_take + handled)
+    }
+
 
     /// Claims the senders that wait for room.
     fn refuse_waiting(&mut self) -> Claimed {

@@ -136,7 +136,7 @@ mod watchers;
 /// For models. It is here in all builds, so that the compiler sees what nobody reaches.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::inbox::{Activation, Inbox, Next};
+    pub use crate::inbox::{Activation, Inbox, Mark, Next};
     pub use crate::pile::Backlog;
     pub use crate::watchers::{WatchKey, Watchers};
 

@@ -3,6 +3,7 @@
 use crate::actor::{Actor, Context};
 use crate::cell::Cell;
 use crate::clock::{Action, Alarm, Clock};
+use crate::inbox::Mark;
 use fibre_core::Activity;
 use std::fmt;
 use std::sync::Arc;
@@ -99,11 +100,13 @@ impl<A: Actor> Context<'_, A> {
     /// If neither a fibre nor a thread can be had that waits for the time.
     pub fn after(&mut self, time: Duration, message: A::Message) -> Timer {
         let mut message = Some(message);
-        self.set(time, move || (message.take(), None))
+        self.set(time, None, move || message.take())
     }
 
-    /// Sends the actor a message again and again, first when one period is over. If the clock comes
-    /// late by more than a period, it leaves out what it has missed. The message is cloned on the
+    /// Sends the actor a message again and again, first when one period is over. At most one message
+    /// of a timer is under way: while the actor has not handled the last one, and those that it has
+    /// taken with it, no other is sent. If the clock comes late by more than a period, it leaves out
+    /// what it has missed, too. The message is cloned on the
     /// clock's fibre, and had better be small. Messages that cannot be cloned, as those of an actor
     /// that is [asked](crate::ActorRef::ask), are made by [`every_with`](Self::every_with). Blocks
     /// nothing.
@@ -181,17 +184,17 @@ impl<A: Actor> Context<'_, A> {
         F: FnMut() -> A::Message + Send + 'static,
     {
         assert!(!period.is_zero(), "a timer without a period");
-        self.set(period, move || (Some(make()), Some(period)))
+        self.set(period, Some(period), move || Some(make()))
     }
 
-    /// Sets a timer that sends what `make` makes, and again after the time that it says.
-    fn set<F>(&mut self, time: Duration, make: F) -> Timer
+    /// Sets a timer that sends what `make` makes, and again after each `period`.
+    fn set<F>(&mut self, time: Duration, period: Option<Duration>, make: F) -> Timer
     where
-        F: FnMut() -> (Option<A::Message>, Option<Duration>) + Send + 'static,
+        F: FnMut() -> Option<A::Message> + Send + 'static,
     {
         let now = Instant::now();
         let due = now.checked_add(time.min(LONGEST)).unwrap_or(now);
-        let delivery = Box::new(Delivery::new(self.activity(), make));
+        let delivery = Box::new(Delivery::new(self.activity(), period, make));
         let clock = Arc::clone(&self.system().clock);
         let alarm = match self.system().cluster_of_clock() {
             Ok(cluster) => clock.set(cluster, due, delivery),
@@ -210,15 +213,21 @@ impl<A: Actor> Context<'_, A> {
 struct Delivery<M: Send + 'static, F> {
     to: Activity<Cell<M>>,
     make: F,
+    /// The time from one message to the next, if there is a next one.
+    period: Option<Duration>,
+    /// That of the last message.
+    last: Mark,
 }
 
 impl<M: Send + 'static, F> Delivery<M, F> {
     /// A message to this actor.
-    fn new(to: &Activity<Cell<M>>, make: F) -> Self {
+    fn new(to: &Activity<Cell<M>>, period: Option<Duration>, make: F) -> Self {
         to.inbox.timer_set();
         Self {
             to: to.clone(),
             make,
+            period,
+            last: Mark::NONE,
         }
     }
 }
@@ -226,14 +235,18 @@ impl<M: Send + 'static, F> Delivery<M, F> {
 impl<M, F> Action for Delivery<M, F>
 where
     M: Send + 'static,
-    F: FnMut() -> (Option<M>, Option<Duration>) + Send,
+    F: FnMut() -> Option<M> + Send,
 {
     fn ring(&mut self) -> Option<Duration> {
-        let (message, again) = (self.make)();
-        if let Some(message) = message {
-            Cell::wake(&self.to, self.to.inbox.deliver(message));
+        let inbox = &self.to.inbox;
+        if inbox.has_handled(self.last)
+            && let Some(message) = (self.make)()
+        {
+            let (activation, mark) = inbox.deliver(message);
+            self.last = mark;
+            Cell::wake(&self.to, activation);
         }
-        again
+        self.period
     }
 }
 

@@ -21,6 +21,8 @@ struct Model {
     /// Whether the actor has been scheduled, and has not begun to run.
     scheduled: Mutex<bool>,
     changed: Condvar,
+    /// How many messages have been handled.
+    handled: AtomicU32,
 }
 
 impl Model {
@@ -30,6 +32,7 @@ impl Model {
             inbox: Inbox::new(mailbox),
             scheduled: Mutex::new(true),
             changed: Condvar::new(),
+            handled: AtomicU32::new(0),
         })
     }
 
@@ -73,6 +76,7 @@ impl Model {
         let reason = loop {
             while let Some(message) = backlog.pop() {
                 handled.push(message);
+                self.handled.fetch_add(1, Ordering::Relaxed);
             }
             match self.inbox.take(&mut backlog) {
                 Next::Handle => {}
@@ -178,7 +182,8 @@ fn a_timer_and_no_reference() {
     actor.inbox.timer_set();
     let runs = live(actor);
     let timer = thread::spawn(move || {
-        actor.follow(actor.inbox.deliver(1));
+        let (activation, _) = actor.inbox.deliver(1);
+        actor.follow(activation);
         actor.follow(actor.inbox.timer_gone());
     });
     actor.drop_reference();
@@ -203,6 +208,41 @@ fn planted_forgotten_timer_is_found() {
 fn two_wait_for_room() {
     let actor = Model::new(Mailbox::bounded(1, Overflow::Block));
     actor.inbox.add_reference();
+/// A timer asks whether its message has been handled, which comes in between others.
+fn a_timer_asks(mailbox: Mailbox) {
+    let actor = Model::new(mailbox);
+    actor.inbox.timer_set();
+    let runs = live(actor);
+    let timer = thread::spawn(move || {
+        let (activation, mark) = actor.inbox.deliver(1);
+        actor.follow(activation);
+        if actor.inbox.has_handled(mark) {
+            assert!(actor.handled.load(Ordering::Relaxed) > 0, "it is under way");
+        }
+        actor.follow(actor.inbox.timer_gone());
+    });
+    actor.drop_reference();
+    timer.join().unwrap();
+    assert_eq!(runs.join().unwrap().0, [1]);
+}
+
+/// A message counts as handled when it has been, with both kinds of mailboxes.
+#[test]
+fn a_message_that_is_handled_is_not_under_way() {
+    check(|| a_timer_asks(Mailbox::Unbounded));
+    check(|| a_timer_asks(Mailbox::bounded(2, Overflow::Refuse)));
+}
+
+/// Planted: a message that is being handled does not count as under way.
+#[test]
+fn planted_early_mark_is_found() {
+    let fault = faults::inbox::TAKEN_COUNTS_AS_HANDLED;
+    finds_planted(fault, || a_timer_asks(Mailbox::Unbounded));
+    finds_planted(fault, || {
+        a_timer_asks(Mailbox::bounded(2, Overflow::Refuse))
+    });
+}
+
     let runs = live(actor);
     let send = |actor: &Model, first| {
         actor.send(first, Some(Limit::None)).unwrap();

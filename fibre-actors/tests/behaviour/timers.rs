@@ -2,7 +2,10 @@
 
 use crate::support::{Drops, eventually, everywhere};
 use fibre::channel::{Sender, unbounded};
+use fibre::sync::Event;
 use fibre_actors::{Actor, ActorRef, Actors, Builder, Context, Mailbox, Overflow, Timer};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// What a test's actor is told.
@@ -81,7 +84,7 @@ fn a_period_repeats_until_it_is_cancelled() {
 /// A period's messages may be made, each when it is due.
 #[test]
 fn messages_of_a_period_are_made() {
-    struct Counter(Sender<u32>, Option<Timer>);
+    struct Counter(Sender<u32>, Sender<Timer>);
     impl Actor for Counter {
         /// It cannot be cloned.
         type Message = Box<dyn FnOnce() -> u32 + Send>;
@@ -92,25 +95,87 @@ fn messages_of_a_period_are_made() {
                 assert!(made <= 3, "planned");
                 Box::new(move || made)
             };
-            self.1 = Some(context.every_with(Duration::from_millis(1), make));
+            let timer = context.every_with(Duration::from_millis(1), make);
+            self.1.send(timer).unwrap();
         }
         fn handle(&mut self, number: Self::Message, _: &mut Context<'_, Self>) {
-            let number = number();
-            self.0.send(number).unwrap();
-            if number == 3 {
-                let timer = self.1.take().unwrap();
-                // The next one panics, which ends the timer only.
-                eventually(|| !timer.is_pending());
-                self.0.send(4).unwrap();
-            }
+            self.0.send(number()).unwrap();
         }
     }
     everywhere(|actors| {
         let (tell, told) = unbounded();
-        let counter = actors.spawn(Counter(tell, None));
-        let numbers: Vec<_> = told.iter().take(4).collect();
-        assert_eq!(numbers, [1, 2, 3, 4]);
-        assert!(counter.is_alive());
+        let (give, given) = unbounded();
+        let counter = actors.spawn(Counter(tell, give));
+        let numbers: Vec<_> = told.iter().take(3).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+        let timer = given.recv().unwrap();
+        // The next one panics, which ends the timer only.
+        eventually(|| !timer.is_pending());
+        counter.send(Box::new(|| 4)).unwrap();
+        assert_eq!(told.recv(), Ok(4));
+    });
+}
+
+/// Handles a tick when it is let.
+struct Held {
+    made: Arc<AtomicU32>,
+    begun: Sender<()>,
+    go_on: Arc<Event>,
+}
+
+impl Actor for Held {
+    type Message = ();
+
+    fn started(&mut self, context: &mut Context<'_, Self>) {
+        let made = Arc::clone(&self.made);
+        let make = move || _ = made.fetch_add(1, Relaxed);
+        context
+            .every_with(Duration::from_micros(200), make)
+            .detach();
+    }
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) {
+        self.begun.send(()).unwrap();
+        self.go_on.wait();
+    }
+}
+
+/// A timer whose actor does not keep up does not fill the mailbox, whatever the mailbox is like.
+#[test]
+fn a_timer_has_one_message_under_way() {
+    everywhere(|actors| {
+        for mailbox in [
+            Mailbox::Unbounded,
+            Mailbox::bounded(3, Overflow::Block),
+            Mailbox::bounded(3, Overflow::DropOldest),
+            Mailbox::bounded(3, Overflow::DropNewest),
+        ] {
+            let (made, go_on) = (Arc::new(AtomicU32::new(0)), Arc::new(Event::new()));
+            let (begun, begins) = unbounded();
+            let held = Held {
+                made: Arc::clone(&made),
+                begun,
+                go_on: Arc::clone(&go_on),
+            };
+            let held = Builder::new().mailbox(mailbox).spawn_in(actors, held);
+            let held = held.unwrap();
+            begins.recv().unwrap();
+            // The clock is seen to go on, by one that keeps up.
+            let (tell, ticks) = unbounded();
+            let ticking = Timed {
+                timers: Vec::new(),
+                tell,
+            };
+            let ticking = actors.spawn(ticking);
+            let period = Duration::from_micros(200);
+            ticking.send(Order::Every(period)).unwrap();
+            assert_eq!(ticks.iter().take(20).count(), 20);
+            assert_eq!(made.load(Relaxed), 1);
+            go_on.set();
+            assert_eq!(begins.iter().take(5).count(), 5);
+            held.kill();
+            ticking.kill();
+        }
     });
 }
 
