@@ -121,7 +121,7 @@ impl<A: Actor> Context<'_, A> {
     /// # Errors
     ///
     /// [`AskError`].
-    pub fn ask<M: Send + 'static, R>(
+    pub fn ask<M: Send + 'static, R: Send + 'static>(
         &self,
         other: &ActorRef<M>,
         make: impl FnOnce(Reply<R>) -> M,
@@ -134,7 +134,7 @@ impl<A: Actor> Context<'_, A> {
     /// # Errors
     ///
     /// [`AskError`].
-    pub fn ask_timeout<M: Send + 'static, R>(
+    pub fn ask_timeout<M: Send + 'static, R: Send + 'static>(
         &self,
         other: &ActorRef<M>,
         timeout: Duration,

@@ -4,8 +4,8 @@ use crate::cell::Cell;
 use crate::errors::{AskError, SendError};
 use crate::exit::{Exit, ExitReason};
 use crate::inbox::Inbox;
-use crate::reply::{Reply, question};
-use crate::watchers::WatchKey;
+use crate::reply::{Asked, Reply, question};
+use crate::watchers::{End, WatchKey};
 use fibre_core::internal::{abort_with, begin_within, drop_quietly, end_waiting};
 use fibre_core::{Activity, Limit, WaitError};
 use fibre_sync::Event;
@@ -143,15 +143,18 @@ impl<M: Send + 'static> ActorRef<M> {
     /// messages meanwhile; other actors run on.
     ///
     /// Two actors that ask each other at the same time wait for ever: have one of them send, or use
-    /// [`ask_timeout`](Self::ask_timeout). So does who asks an actor that its cluster leaves behind
-    /// in the middle of that very question, with the [`Reply`] on its stack.
+    /// [`ask_timeout`](Self::ask_timeout).
+    ///
+    /// An actor may be left behind by a [stop within limits](crate::Actors::stop_within), with the
+    /// [`Reply`] on its stack. Then the question ends with [`AskError::Stopped`], even if the actor
+    /// has passed the right to answer on; if the caller is left behind, too, it never goes on.
     ///
     /// # Errors
     ///
     /// [`AskError`]: the actor has stopped or drops the [`Reply`], its mailbox refuses the message,
     /// the calling fibre is cancelled, or the actor asks itself.
     #[inline]
-    pub fn ask<R>(&self, make: impl FnOnce(Reply<R>) -> M) -> Result<R, AskError> {
+    pub fn ask<R: Send + 'static>(&self, make: impl FnOnce(Reply<R>) -> M) -> Result<R, AskError> {
         self.ask_limited(make, Limit::Cancellation)
     }
 
@@ -178,7 +181,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// # Errors
     ///
     /// As [`ask`](Self::ask), and if the answer did not come in time.
-    pub fn ask_timeout<R>(
+    pub fn ask_timeout<R: Send + 'static>(
         &self,
         timeout: Duration,
         make: impl FnOnce(Reply<R>) -> M,
@@ -191,7 +194,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// # Errors
     ///
     /// As [`ask`](Self::ask), and if the answer did not come in time.
-    pub fn ask_within<R>(
+    pub fn ask_within<R: Send + 'static>(
         &self,
         limit: impl Into<Limit>,
         make: impl FnOnce(Reply<R>) -> M,
@@ -200,7 +203,7 @@ impl<M: Send + 'static> ActorRef<M> {
     }
 
     /// The form that all share.
-    fn ask_limited<R>(
+    fn ask_limited<R: Send + 'static>(
         &self,
         make: impl FnOnce(Reply<R>) -> M,
         limit: Limit,
@@ -211,7 +214,7 @@ impl<M: Send + 'static> ActorRef<M> {
         let limit = begin_within(limit).map_err(|_| AskError::Cancelled)?;
         let (question, reply) = question();
         self.put_question(make(reply), limit)?;
-        question.answer(limit, || self.is_alive())
+        question.answer(limit, self)
     }
 
     /// Sends a message whose sender waits for an answer.
@@ -325,7 +328,7 @@ impl<M: Send + 'static> ActorRef<M> {
         self.end_with_cluster();
         let observer = observer.clone();
         let (id, name) = (self.id(), self.name().map(str::to_owned));
-        let _ = self.inbox().watch(move |reason| {
+        let _ = self.inbox().watch(move |End { reason, .. }| {
             let make = || make(Exit { id, name, reason });
             match catch_unwind(AssertUnwindSafe(make)) {
                 Ok(message) => observer.deliver(message),
@@ -402,10 +405,39 @@ impl<M: Send + 'static> ActorRef<M> {
         fibre_core::id() == Some(self.id())
     }
 
+    /// Whether the actor may be left behind while the caller goes on.
+    #[inline]
+    pub(crate) fn may_be_left_by_caller(&self) -> bool {
+        Cell::may_be_left_by_caller(&self.activity)
+    }
+
     /// What the actor shares with others.
     #[inline]
     fn inbox(&self) -> &Inbox<M> {
         &self.activity.inbox
+    }
+}
+
+impl<M: Send + 'static> Asked for ActorRef<M> {
+    fn is_alive(&self) -> bool {
+        Self::is_alive(self)
+    }
+
+    fn is_caller(&self) -> bool {
+        Self::is_caller(self)
+    }
+
+    #[inline]
+    fn may_be_left_by_caller(&self) -> bool {
+        Self::may_be_left_by_caller(self)
+    }
+
+    fn watch(&self, notice: Box<dyn FnOnce(End) + Send>) -> Option<WatchKey> {
+        self.inbox().watch(notice)
+    }
+
+    fn unwatch(&self, key: WatchKey) {
+        self.inbox().unwatch(key);
     }
 }
 

@@ -22,6 +22,7 @@ use crate::mailbox::Mailbox;
 use crate::pile::Backlog;
 use crate::registry::{Member, Seat};
 use crate::system::System;
+use crate::watchers::End;
 use fibre_core::internal::{drop_quietly, end_in_turn, warn};
 use fibre_core::{Activity, Work};
 use std::any::Any;
@@ -113,6 +114,7 @@ impl<M: Send + 'static> Cell<M> {
         actor: Box<dyn Behaviour<M>>,
         system: &Arc<System>,
     ) -> Self {
+        let is_left_alone = system.registry.is_some() && !system.owns_cluster;
         let owned = Owned {
             actor,
             backlog: Backlog::new(),
@@ -121,7 +123,7 @@ impl<M: Send + 'static> Cell<M> {
             seat: None,
         };
         Self {
-            inbox: Inbox::new(mailbox),
+            inbox: Inbox::new(mailbox).left_alone(is_left_alone),
             owned: UnsafeCell::new(Some(Box::new(owned))),
         }
     }
@@ -136,6 +138,13 @@ impl<M: Send + 'static> Cell<M> {
         if let Some(owned) = unsafe { &mut *self.owned.get() } {
             owned.seat = Some(seat);
         }
+    }
+
+    /// Whether the actor may be left behind while the caller goes on. If that happens with the whole
+    /// cluster, its fibres are cancelled before.
+    #[inline]
+    pub(crate) fn may_be_left_by_caller(this: &Activity<Self>) -> bool {
+        this.inbox.is_left_alone() || !this.is_callers()
     }
 
     /// Schedules the actor, if the caller has to. An actor whose cluster has been stopped ends here
@@ -217,7 +226,11 @@ impl<M: Send + 'static> Cell<M> {
             let mut left = Backlog::new();
             inbox.empty(&mut left);
             left.clear();
-            inbox.finish(reason).tell(reason);
+            let end = End {
+                reason,
+                is_left_behind: true,
+            };
+            inbox.finish(end).tell(end);
         }
     }
 
@@ -233,7 +246,11 @@ impl<M: Send + 'static> Cell<M> {
         } = owned;
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(actor)));
         dropped.unwrap_or_else(|payload| report(this, payload));
-        this.inbox.finish(reason).tell(reason);
+        let end = End {
+            reason,
+            is_left_behind: false,
+        };
+        this.inbox.finish(end).tell(end);
         if let (Some(registry), Some(seat)) = (&system.registry, seat) {
             registry.leave(seat);
         }

@@ -46,7 +46,7 @@ use crate::faults;
 use crate::mailbox::Mailbox;
 use crate::pile::{Backlog, Pile, Room};
 use crate::ring::{Put, Ring, Shown};
-use crate::watchers::{WatchKey, WatchRoom, Watcher, Watchers};
+use crate::watchers::{End, WatchKey, WatchRoom, Watcher, Watchers};
 use fibre_core::Limit;
 use fibre_core::internal::{Outcome, ShortGuard, ShortLock, drop_quietly};
 use fibre_core::sync::{AtomicU32, Framed, Ordering, planted};
@@ -61,6 +61,8 @@ pub struct Inbox<M> {
     state: ShortLock<State<M>>,
     /// How many references to the actor there are.
     references: AtomicU32,
+    /// Whether the actor may be left behind while its cluster goes on.
+    is_left_alone: bool,
 }
 
 /// What the lock protects.
@@ -75,6 +77,8 @@ struct State<M> {
     phase: Phase,
     /// Whether there is an activation, or is about to be.
     active: bool,
+    /// Whether the actor was left behind in the middle of a run, or before it.
+    is_left_behind: bool,
 }
 
 /// The messages.
@@ -115,8 +119,6 @@ pub enum Next {
     End(ExitReason),
 }
 
-/// What became of a message that was offered.
-#[must_use]
 /// Tells when a message has been handled. An activation comes for more when it has handled what it
 /// took before, so that is after as many of its takes as the mailbox needs to give the message out,
 /// and one more. A message that is dropped earlier counts as under way until then.
@@ -128,6 +130,8 @@ impl Mark {
     pub const NONE: Self = Self(0);
 }
 
+/// What became of a message that was offered.
+#[must_use]
 enum Offered<M> {
     /// It is in, or was dropped as the mailbox has to.
     Accepted(Activation, Mark),
@@ -164,13 +168,29 @@ impl<M> Inbox<M> {
             state: ShortLock::new(State {
                 store,
                 watchers: Watchers::default(),
+                takes: 0,
                 timers: 0,
                 phase: Phase::Open,
-                takes: 0,
                 active: true,
+                is_left_behind: false,
             }),
             references: AtomicU32::new(1),
+            is_left_alone: false,
         }
+    }
+
+    /// The same, for an actor that may be left behind while its cluster goes on, or not.
+    #[must_use]
+    pub fn left_alone(mut self, yes: bool) -> Self {
+        self.is_left_alone = yes;
+        self
+    }
+
+    /// Whether the actor may be left behind while its cluster goes on.
+    #[inline]
+    #[must_use]
+    pub fn is_left_alone(&self) -> bool {
+        self.is_left_alone
     }
 
     /// Sends a message. Blocks the fibre, or the thread, while there is no room, if the mailbox
@@ -209,15 +229,15 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// Puts a message in, if there is room.
-    #[inline]
-    fn offer(&self, message: M, beyond: bool) -> Offered<M> {
     /// Whether the actor has handled the message with this mark, or has dropped it.
     #[must_use]
     pub fn has_handled(&self, Mark(takes): Mark) -> bool {
         self.state.lock().takes >= takes
     }
 
+    /// Puts a message in, if there is room.
+    #[inline]
+    fn offer(&self, message: M, beyond: bool) -> Offered<M> {
         loop {
             let state = self.state.lock();
             if !state.accepts() {
@@ -249,10 +269,10 @@ impl<M> Inbox<M> {
                 Put::Refused(message) => return Offered::Full(message),
             },
         };
+        let mark = state.mark_of_newest();
         let activation = state.activate();
         drop(state);
         if let Some(dropped) = dropped {
-        let mark = state.mark_of_newest();
             drop_quietly(dropped);
         }
         Offered::Accepted(activation, mark)
@@ -365,10 +385,10 @@ impl<M> Inbox<M> {
     #[inline]
     pub fn take(&self, backlog: &mut Backlog<M>) -> Next {
         let mut state = self.state.lock();
+        state.takes += 1;
         if let Phase::Killed(reason) = state.phase {
             state.phase = Phase::Ending;
             return Next::End(reason);
-        state.takes += 1;
         }
         match &mut state.store {
             Store::Unbounded(pile) if !pile.is_empty() => {
@@ -545,22 +565,27 @@ impl<M> Inbox<M> {
     }
 
     /// Ends the actor. Returns those that are to be told.
-    pub fn finish(&self, reason: ExitReason) -> Watchers {
+    pub fn finish(&self, end: End) -> Watchers {
         let mut state = self.state.lock();
-        state.phase = Phase::Ended(reason);
+        state.phase = Phase::Ended(end.reason);
+        state.is_left_behind = end.is_left_behind;
         mem::take(&mut state.watchers)
     }
 
     /// Has somebody told about the end; at once, and there is no key, if the actor has ended. By
     /// the key the watcher can be [let go](Self::unwatch).
-    pub fn watch(&self, notice: impl FnOnce(ExitReason) + Send + 'static) -> Option<WatchKey> {
+    pub fn watch(&self, notice: impl FnOnce(End) + Send + 'static) -> Option<WatchKey> {
         let mut watcher = Watcher::new(notice);
         let mut room = WatchRoom::none();
         loop {
             let mut state = self.state.lock();
             if let Phase::Ended(reason) = state.phase {
+                let is_left_behind = state.is_left_behind;
                 drop(state);
-                watcher.tell(reason);
+                watcher.tell(End {
+                    reason,
+                    is_left_behind,
+                });
                 return None;
             }
             let added = state.watchers.add(watcher, &mut room);
@@ -640,14 +665,6 @@ impl<M> State<M> {
         Activation::Needed
     }
 
-    /// What the next offer lacks.
-    #[inline]
-    fn lack(&self) -> Option<Lack> {
-        match &self.store {
-            Store::Unbounded(pile) => pile.lacks_room().map(Lack::Room),
-            Store::Bounded(ring) => ring.lacks_memory().map(Lack::Memory),
-        }
-    }
     /// The mark of the message that has just been put in.
     #[inline]
     fn mark_of_newest(&self) -> Mark {
@@ -660,6 +677,14 @@ impl<M> State<M> {
         Mark(self.takes + last_take + handled)
     }
 
+    /// What the next offer lacks.
+    #[inline]
+    fn lack(&self) -> Option<Lack> {
+        match &self.store {
+            Store::Unbounded(pile) => pile.lacks_room().map(Lack::Room),
+            Store::Bounded(ring) => ring.lacks_memory().map(Lack::Memory),
+        }
+    }
 
     /// Claims the senders that wait for room.
     fn refuse_waiting(&mut self) -> Claimed {

@@ -138,7 +138,7 @@ mod watchers;
 pub mod internal {
     pub use crate::inbox::{Activation, Inbox, Mark, Next};
     pub use crate::pile::Backlog;
-    pub use crate::watchers::{WatchKey, Watchers};
+    pub use crate::watchers::{End, WatchKey, Watchers};
 
     /// The bytes of an actor's cell, without the actor, for tests.
     #[cfg(not(loom))]

@@ -2,7 +2,7 @@
 
 use crate::actor_ref::ActorRef;
 use crate::errors::AskError;
-use crate::reply::{Question, Reply, question};
+use crate::reply::{Asked, Question, Reply, question};
 use fibre_core::Limit;
 use fibre_core::internal::begin_within;
 use std::fmt;
@@ -38,24 +38,6 @@ pub struct PendingReply<R> {
     asked: Box<dyn Asked>,
 }
 
-/// The actor that was asked, whatever its messages are.
-trait Asked: Send + Sync {
-    /// Whether it has not ended.
-    fn is_alive(&self) -> bool;
-    /// Whether the calling fibre is this actor's.
-    fn is_caller(&self) -> bool;
-}
-
-impl<M: Send + 'static> Asked for ActorRef<M> {
-    fn is_alive(&self) -> bool {
-        Self::is_alive(self)
-    }
-
-    fn is_caller(&self) -> bool {
-        Self::is_caller(self)
-    }
-}
-
 impl<M: Send + 'static> ActorRef<M> {
     /// Asks without waiting for the answer: sends the message that `make` makes, and returns what
     /// the answer is taken from. Blocks as [`send`](Self::send): where the mailbox is full and lets
@@ -65,7 +47,7 @@ impl<M: Send + 'static> ActorRef<M> {
     ///
     /// [`AskError`]: the actor has stopped, its mailbox refuses the message, or the calling fibre
     /// is cancelled.
-    pub fn request<R>(
+    pub fn request<R: Send + 'static>(
         &self,
         make: impl FnOnce(Reply<R>) -> M,
     ) -> Result<PendingReply<R>, AskError> {
@@ -79,7 +61,7 @@ impl<M: Send + 'static> ActorRef<M> {
     }
 }
 
-impl<R> PendingReply<R> {
+impl<R: Send + 'static> PendingReply<R> {
     /// Waits for the answer. Blocks the fibre, or the thread if the caller is not a fibre.
     ///
     /// # Errors
@@ -124,14 +106,14 @@ impl<R> PendingReply<R> {
             begin_within(limit).map_err(|_| AskError::Cancelled)?;
         }
         let asked = self.asked;
-        self.question.answer(limit, || asked.is_alive())
+        self.question.answer(limit, &*asked)
     }
 }
 
 impl<R> fmt::Debug for PendingReply<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingReply")
-            .field("is_settled", &self.is_settled())
+            .field("is_settled", &self.question.is_settled())
             .finish_non_exhaustive()
     }
 }

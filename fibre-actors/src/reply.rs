@@ -3,8 +3,12 @@
 //!
 //! The slot outlives both, as the asker may give up before the actor answers. The actor fills the
 //! slot once, or drops its handle; either resumes the asker, after the lock has been given back.
+//! An actor that is left behind may do neither, for ever. So an asker that may go on after such an
+//! end watches the actor while it waits. An asker of the same cluster is cancelled with it, and does
+//! without.
 
 use crate::errors::AskError;
+use crate::watchers::{End, WatchKey};
 use fibre_core::Limit;
 use fibre_core::internal::{Outcome, ShortLock, drop_quietly};
 use fibre_core::{WaitKind, WaitObject};
@@ -78,6 +82,29 @@ pub(crate) struct Question<R> {
     slot: Option<Arc<Slot<R>>>,
 }
 
+/// An actor that was asked, whatever its messages are.
+pub(crate) trait Asked: Send + Sync {
+    /// Whether it has not ended.
+    fn is_alive(&self) -> bool;
+    /// Whether the calling fibre is this actor's.
+    fn is_caller(&self) -> bool;
+    /// Whether it may be left behind while the caller goes on.
+    fn may_be_left_by_caller(&self) -> bool;
+    /// Has somebody told about its end, at once if it has ended.
+    fn watch(&self, notice: Box<dyn FnOnce(End) + Send>) -> Option<WatchKey>;
+    /// Lets a watcher go.
+    fn unwatch(&self, key: WatchKey);
+}
+
+/// The wait of an asker, who is told if the actor is left behind.
+struct Watch<'a>(&'a dyn Asked, WatchKey);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.0.unwatch(self.1);
+    }
+}
+
 /// A question, and the right to answer it.
 pub(crate) fn question<R>() -> (Question<R>, Reply<R>) {
     let slot = Arc::new(Slot {
@@ -125,6 +152,19 @@ impl<R> fmt::Debug for Reply<R> {
 }
 
 impl<R> Slot<R> {
+    /// Says that there is no answer, unless there is one by now, or nobody wants to know.
+    fn refuse(&self) {
+        let mut state = self.state.lock();
+        if matches!(state.answer, Answer::Open) {
+            state.answer = Answer::Refused;
+            let asker = state.asker.claim_first(0);
+            drop(state);
+            if let Some(asker) = asker {
+                asker.resume();
+            }
+        }
+    }
+
     /// Answers, or says that there is no answer, unless nobody wants to know.
     fn settle(&self, answer: Answer<R>) {
         let mut state = self.state.lock();
@@ -149,15 +189,18 @@ impl<R> Question<R> {
         !self.slot.as_ref().is_some_and(is_open)
     }
 
-    /// Waits for the answer of an actor of which `is_alive` tells. Blocks the fibre, or the thread.
+    /// Waits for the answer of this actor. Blocks the fibre, or the thread.
     #[inline]
-    pub(crate) fn answer(
-        mut self,
-        limit: Limit,
-        is_alive: impl FnOnce() -> bool,
-    ) -> Result<R, AskError> {
+    pub(crate) fn answer(mut self, limit: Limit, asked: &dyn Asked) -> Result<R, AskError>
+    where
+        R: Send + 'static,
+    {
         let Some(slot) = self.slot.take() else {
             return Err(AskError::NoReply);
+        };
+        let watch = match asked.may_be_left_by_caller() {
+            true => watch(&slot, asked),
+            false => None,
         };
         let awaited = WaitObject::new(WaitKind::Channel, &*slot);
         let is_open = |state: &mut State<R>| matches!(state.answer, Answer::Open);
@@ -166,15 +209,28 @@ impl<R> Question<R> {
         }
         // SAFETY: the list stays in the slot, which we keep; the claimed asker is resumed.
         let outcome = unsafe { wait(awaited, &slot.state, asker, limit, is_open, || ()) };
+        drop(watch);
         let answer = mem::replace(&mut slot.state.lock().answer, Answer::Unwanted);
         match (answer, outcome) {
             (Answer::Given(answer), _) => Ok(answer),
             (_, Outcome::TimedOut) => Err(AskError::TimedOut),
             (_, Outcome::Cancelled) => Err(AskError::Cancelled),
-            _ if is_alive() => Err(AskError::NoReply),
+            _ if asked.is_alive() => Err(AskError::NoReply),
             _ => Err(AskError::Stopped),
         }
     }
+}
+
+/// Has the asker told if the actor is left behind.
+#[cold]
+fn watch<'a, R: Send + 'static>(slot: &Arc<Slot<R>>, asked: &'a dyn Asked) -> Option<Watch<'a>> {
+    let slot = Arc::clone(slot);
+    let key = asked.watch(Box::new(move |end| {
+        if end.is_left_behind {
+            slot.refuse();
+        }
+    }));
+    key.map(|key| Watch(asked, key))
 }
 
 impl<R> Drop for Question<R> {

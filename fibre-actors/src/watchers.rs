@@ -8,8 +8,17 @@ use crate::slots::{Room, Slots};
 use fibre_core::internal::{Quiet, quietly};
 use std::fmt;
 
+/// The end of an actor, as its watchers are told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// Why the actor has ended.
+    pub reason: ExitReason,
+    /// Whether the actor was left behind in the middle of a run, or before it.
+    pub is_left_behind: bool,
+}
+
 /// What is done about the end.
-type Notice = Box<dyn FnOnce(ExitReason) + Send>;
+type Notice = Box<dyn FnOnce(End) + Send>;
 
 /// Somebody that is told about the end.
 pub(crate) struct Watcher {
@@ -69,7 +78,7 @@ impl WatchRoom {
 
 impl Watcher {
     /// A watcher that is in no table. Allocates.
-    pub(crate) fn new(notice: impl FnOnce(ExitReason) + Send + 'static) -> Self {
+    pub(crate) fn new(notice: impl FnOnce(End) + Send + 'static) -> Self {
         Self {
             number: 0,
             notice: Quiet::new(Box::new(notice)),
@@ -77,9 +86,9 @@ impl Watcher {
     }
 
     /// Tells it. Its panic ends here.
-    pub(crate) fn tell(self, reason: ExitReason) {
+    pub(crate) fn tell(self, end: End) {
         let notice = self.notice.into_inner();
-        quietly(|| notice(reason));
+        quietly(|| notice(end));
     }
 }
 
@@ -129,12 +138,12 @@ impl Watchers {
     }
 
     /// Tells them, in the order in which they came. Not under the lock.
-    pub fn tell(self, reason: ExitReason) {
+    pub fn tell(self, end: End) {
         let tables = self.0.into_iter();
         let mut watchers: Vec<_> = tables.flat_map(|table| table.slots.into_values()).collect();
         watchers.sort_unstable_by_key(|watcher| watcher.number);
         for watcher in watchers {
-            watcher.tell(reason);
+            watcher.tell(end);
         }
     }
 }
@@ -148,6 +157,12 @@ impl fmt::Debug for Watchers {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    /// An ordinary end.
+    const STOPPED: End = End {
+        reason: ExitReason::Stopped,
+        is_left_behind: false,
+    };
     use std::panic::resume_unwind;
     use std::sync::mpsc;
 
@@ -184,7 +199,7 @@ mod tests {
         assert!(watchers.remove(keys[1]).is_none(), "its place has another");
         assert!(key != keys[1]);
         drop(tell);
-        watchers.tell(ExitReason::Stopped);
+        watchers.tell(STOPPED);
         assert_eq!(told.iter().collect::<Vec<_>>(), [1, 3, 5]);
     }
 
@@ -196,7 +211,7 @@ mod tests {
         let _ = add(&mut watchers, || resume_unwind(Box::new("on purpose")));
         let _ = add(&mut watchers, move || first.send(()).unwrap());
         drop(tell);
-        watchers.tell(ExitReason::Stopped);
+        watchers.tell(STOPPED);
         assert_eq!(told.iter().count(), 1);
     }
 }

@@ -6,7 +6,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_actors::internal::{Activation, Backlog, Inbox, Next};
+use fibre_actors::internal::{Activation, Backlog, End, Inbox, Next};
 use fibre_actors::{ExitReason, Mailbox, Overflow, SendError, faults};
 use fibre_core::Limit;
 use fibre_core::model::{Shared, Watched, check, finds_planted};
@@ -86,7 +86,11 @@ impl Model {
         };
         self.inbox.empty(&mut backlog);
         let left = std::iter::from_fn(|| backlog.pop()).count();
-        self.inbox.finish(reason).tell(reason);
+        let end = End {
+            reason,
+            is_left_behind: false,
+        };
+        self.inbox.finish(end).tell(end);
         (handled, reason, left)
     }
 }
@@ -204,10 +208,6 @@ fn planted_forgotten_timer_is_found() {
     finds_planted(faults::inbox::FORGETS_TIMERS, a_timer_and_no_reference);
 }
 
-/// Two send into room for one, and wait.
-fn two_wait_for_room() {
-    let actor = Model::new(Mailbox::bounded(1, Overflow::Block));
-    actor.inbox.add_reference();
 /// A timer asks whether its message has been handled, which comes in between others.
 fn a_timer_asks(mailbox: Mailbox) {
     let actor = Model::new(mailbox);
@@ -243,6 +243,10 @@ fn planted_early_mark_is_found() {
     });
 }
 
+/// Two send into room for one, and wait.
+fn two_wait_for_room() {
+    let actor = Model::new(Mailbox::bounded(1, Overflow::Block));
+    actor.inbox.add_reference();
     let runs = live(actor);
     let send = |actor: &Model, first| {
         actor.send(first, Some(Limit::None)).unwrap();

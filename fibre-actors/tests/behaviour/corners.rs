@@ -182,6 +182,115 @@ fn a_loose_actor_ends_with_its_cluster() {
     });
 }
 
+/// An actor that holds a question on its stack, or keeps it, and is stuck for good.
+struct Stuck {
+    kept: Vec<Reply<()>>,
+    begun: fibre::channel::Sender<()>,
+}
+
+impl Actor for Stuck {
+    type Message = (bool, Reply<()>);
+
+    fn handle(&mut self, (keeps, reply): Self::Message, _: &mut Context<'_, Self>) {
+        if keeps {
+            self.kept.push(reply);
+        } else {
+            self.begun.send(()).unwrap();
+            fibre::sync::Event::new().wait();
+            reply.send(());
+        }
+    }
+}
+
+/// Asks a stuck actor: one question that it keeps, and one that it has on its stack. One is waited
+/// for by a thread, the other by a fibre of another cluster, or of the actor's.
+fn ask_stuck(
+    stuck: &ActorRef<(bool, Reply<()>)>,
+    begins: &fibre::channel::Receiver<()>,
+    cluster: Option<&Cluster>,
+) -> impl FnOnce() -> [Result<(), AskError>; 3] {
+    let kept = stuck.clone();
+    let kept = move || kept.ask(|reply| (true, reply));
+    let kept = match cluster {
+        Some(cluster) => cluster.spawn(kept),
+        None => fibre::spawn(kept),
+    };
+    let pending = stuck.request(|reply| (true, reply)).unwrap();
+    fibre::sleep(Duration::from_millis(5));
+    let held = stuck.clone();
+    let held = thread::spawn(move || held.ask(|reply| (false, reply)));
+    begins.recv().unwrap();
+    let pending = thread::spawn(move || pending.wait());
+    move || {
+        [
+            kept.join().unwrap(),
+            held.join().unwrap(),
+            pending.join().unwrap(),
+        ]
+    }
+}
+
+/// Those who have asked an actor that is left behind with their questions are told.
+#[test]
+fn questions_to_an_actor_that_is_left_behind_end() {
+    watched(|| {
+        let new = |begun| Stuck {
+            kept: Vec::new(),
+            begun,
+        };
+        let moment = Duration::from_millis(10);
+        // Its cluster is stopped.
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let (begun, begins) = unbounded();
+        let stuck = cluster.spawn(move || fibre_actors::spawn(new(begun)));
+        let stuck = stuck.join().unwrap();
+        let answers = ask_stuck(&stuck, &begins, None);
+        cluster.stop_within(Duration::ZERO, moment).unwrap_err();
+        assert_eq!(answers(), [Err(AskError::Stopped); 3]);
+        // It is stopped with its like, and its cluster goes on.
+        let cluster = Cluster::builder().processors(2).build().unwrap();
+        let (begun, begins) = unbounded();
+        let actors = Actors::within(&cluster);
+        let stuck = actors.spawn(new(begun));
+        let answers = ask_stuck(&stuck, &begins, Some(&cluster));
+        actors.stop_within(Duration::ZERO, moment).unwrap_err();
+        assert_eq!(answers(), [Err(AskError::Stopped); 3]);
+        // With both.
+        let actors = Actors::builder().processors(1).build().unwrap();
+        let (begun, begins) = unbounded();
+        let stuck = actors.spawn(new(begun));
+        let own = actors.cluster().cloned();
+        let answers = ask_stuck(&stuck, &begins, own.as_ref());
+        actors.stop_within(Duration::ZERO, moment).unwrap_err();
+        let [kept, held, pending] = answers();
+        assert!(kept.is_err(), "{kept:?}");
+        assert_eq!([held, pending], [Err(AskError::Stopped); 2]);
+    });
+}
+
+/// An answer that is there when its actor is left behind is the answer.
+#[test]
+fn answers_before_the_end_count() {
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let (tell, told) = unbounded();
+        let answers = cluster.spawn(move || {
+            fibre_actors::spawn(each(move |reply: Reply<u32>| {
+                reply.send(7);
+                tell.send(()).unwrap();
+                fibre::sync::Event::new().wait();
+            }))
+        });
+        let answers = answers.join().unwrap();
+        let pending = answers.request(|reply| reply).unwrap();
+        told.recv().unwrap();
+        cluster
+            .stop_within(Duration::ZERO, Duration::from_millis(10))
+            .unwrap_err();
+        assert_eq!(pending.wait(), Ok(7));
+    });
+}
+
 /// Those who wait for an actor that nobody stops learn that its cluster has left it behind, also
 /// those whose questions are in its mailbox.
 #[test]

@@ -25,8 +25,9 @@ const MANY: usize = if cfg!(debug_assertions) {
 fn an_idle_actor_is_small() {
     let bytes = fibre_actors::internal::cell_size::<u64>();
     println!("the cell of an actor takes {bytes} bytes");
-    // The sanitizer has words of its own in each fibre.
-    assert!(bytes <= 256 || cfg!(feature = "sanitizer"), "{bytes} bytes");
+    // As much as the C library's allocator gives to whoever asks for more than 248. The sanitizer
+    // has words of its own in each fibre.
+    assert!(bytes <= 264 || cfg!(feature = "sanitizer"), "{bytes} bytes");
 }
 
 #[test]

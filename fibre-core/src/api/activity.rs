@@ -308,6 +308,13 @@ impl<W: Work> Activity<W> {
         domain.is_over() || domain.orders.are_to_abandon()
     }
 
+    /// Whether the caller is a fibre of its cluster.
+    #[must_use]
+    pub fn is_callers(&self) -> bool {
+        let domain = self.whole().head.domain();
+        Processor::here(|here| Arc::ptr_eq(here.domain(), domain)).unwrap_or(false)
+    }
+
     /// The bytes of its allocation.
     #[must_use]
     pub const fn footprint() -> usize {
