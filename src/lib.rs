@@ -411,7 +411,7 @@ pub mod select {
     pub use fibre_io::signal::SignalArm;
     pub use fibre_sync::channel::{BroadcastArm, ChangedArm, RecvArm, SendArm};
     pub use fibre_sync::selection::{
-        Arm, Entered, Left, Map, WatchArm, Watchers, any, any_within, try_any,
+        Arm, Entered, Left, Map, WatchArm, Watchers, any, any_timeout, any_within, try_any,
     };
     pub use fibre_sync::{EndArm, EventArm, NextArm, NotifiedArm, PermitArm, WaitGroupArm};
 }

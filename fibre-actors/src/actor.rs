@@ -7,7 +7,7 @@ use crate::exit::{Exit, ExitReason};
 use crate::inbox::{Inbox, Next};
 use crate::reply::Reply;
 use crate::system::System;
-use fibre_core::{Activity, is_cancelled};
+use fibre_core::{Activity, Limit, is_cancelled};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,6 +141,21 @@ impl<A: Actor> Context<'_, A> {
         make: impl FnOnce(Reply<R>) -> M,
     ) -> Result<R, AskError> {
         other.ask_timeout(timeout, make)
+    }
+
+    /// Asks another actor, and waits for the answer until the [`Limit`] comes: as
+    /// [`ActorRef::ask_within`].
+    ///
+    /// # Errors
+    ///
+    /// [`AskError`].
+    pub fn ask_within<M: Send + 'static, R: Send + 'static>(
+        &self,
+        other: &ActorRef<M>,
+        limit: impl Into<Limit>,
+        make: impl FnOnce(Reply<R>) -> M,
+    ) -> Result<R, AskError> {
+        other.ask_within(limit, make)
     }
 
     /// Has the actor sent a message when another one has ended: as [`ActorRef::monitor`].

@@ -14,6 +14,8 @@
 //!
 //! All accesses are relaxed: the two read-modify-writes of the gate's word order the deadline.
 
+#[cfg(not(loom))]
+use fibre_core::{Limit, internal::begin_within, shield};
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +51,33 @@ pub(crate) fn none_if_late<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
         result => result.map(Some),
+    }
+}
+
+/// Makes a call within a limit. `None` says that the time was over first. Within [`Limit::None`]
+/// the call does not notice cancellation.
+///
+/// # Errors
+///
+/// The call's; `ECANCELED` if the fibre has been cancelled.
+#[cfg(not(loom))]
+pub(crate) fn none_if_late_within<T>(
+    limit: impl Into<Limit>,
+    mut call: impl FnMut(Timeout<'_>) -> io::Result<T>,
+) -> io::Result<Option<T>> {
+    let limit = begin_within(limit)?;
+    match limit {
+        Limit::None => shield(|| call(Timeout::Endless)).map(Some),
+        Limit::Cancellation => call(Timeout::Endless).map(Some),
+        Limit::Deadline(deadline) => none_if_late(call(Timeout::Until(deadline))),
+        Limit::Wall(_) => loop {
+            // The clock may be set meanwhile.
+            let look = limit.next_look();
+            let called = none_if_late(call(Timeout::Until(look.unwrap_or_else(Instant::now))))?;
+            if called.is_some() || look.is_none() {
+                return Ok(called);
+            }
+        },
     }
 }
 

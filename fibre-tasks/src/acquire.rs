@@ -6,6 +6,7 @@ use crate::wants::{Permitted, Wants};
 use fibre_core::{Limit, WaitError, shield};
 use fibre_sync::Event;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A caller that waits for permissions.
 struct Caller {
@@ -55,6 +56,29 @@ pub fn acquire<W: Wants<'static>>(wants: W) -> W::Guards {
             wants.grant(Permitted::assume())
         }
     }
+}
+
+/// [`acquire`](acquire()), for `timeout` at most, or until the caller is cancelled: then `None`. The
+/// caller has left the lines then, and those behind it move up. A `timeout` of zero, and a
+/// cancelled caller, try once.
+///
+/// ```
+/// use fibre_tasks::{Shared, acquire, acquire_timeout};
+/// use std::time::Duration;
+///
+/// let shared = Shared::new(1);
+/// let held = acquire(shared.full());
+/// let timeout = Duration::from_millis(1);
+/// assert!(acquire_timeout(shared.read(), timeout).is_none());
+/// drop(held);
+/// assert!(acquire_timeout(shared.read(), timeout).is_some_and(|shared| *shared == 1));
+/// ```
+///
+/// # Panics
+///
+/// If the same object is wanted twice.
+pub fn acquire_timeout<W: Wants<'static>>(wants: W, timeout: Duration) -> Option<W::Guards> {
+    acquire_within(wants, timeout).ok()
 }
 
 /// [`acquire`](acquire()), within a limit: a time, a deadline, or the caller's cancellation.

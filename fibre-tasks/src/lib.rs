@@ -140,7 +140,7 @@ pub mod internal {
 
 #[cfg(not(loom))]
 pub use self::{
-    acquire::{acquire, acquire_within, try_acquire},
+    acquire::{acquire, acquire_timeout, acquire_within, try_acquire},
     emitter::{Emits, Emitter, Subscription, Unhandled},
     errors::TaskError,
     finish::{Panicked, Scope, ScopedTask, finish, try_finish},

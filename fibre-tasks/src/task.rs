@@ -9,6 +9,7 @@ use fibre_core::{Builder, JoinHandle, Limit};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The right to wait for a task and to take its result. Dropping it changes nothing for the task.
 #[must_use = "a result of `spawn` that is dropped says that nobody waits for the task"]
@@ -101,6 +102,28 @@ impl<R: Send + 'static> Task<R> {
     /// [`TaskError`]: among others with the payload of the panic that ended the task.
     pub fn join(self) -> Result<R, TaskError> {
         self.0.started()?.join().map_err(TaskError::of)
+    }
+
+    /// [`join`](Self::join), for `timeout` at most, or until the caller is cancelled.
+    ///
+    /// ```
+    /// use fibre_tasks::{Shared, acquire, task};
+    /// use std::time::Duration;
+    ///
+    /// let shared = Shared::new(7);
+    /// let held = acquire(shared.full());
+    /// let reads = task!([shared] { *shared });
+    /// let reads = reads.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// drop(held);
+    /// assert_eq!(reads.join()?, 7);
+    /// # Ok::<(), fibre_tasks::TaskError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The handle, if the task has not ended by then.
+    pub fn join_timeout(self, timeout: Duration) -> Result<Result<R, TaskError>, Self> {
+        self.join_within(timeout)
     }
 
     /// [`join`](Self::join), within a limit: a time, a deadline, or the caller's cancellation.

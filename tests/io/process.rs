@@ -1,9 +1,9 @@
 //! Child processes.
 
 use crate::support::{eventually, for_each_cluster, let_others_block, watched};
-use fibre::CancelToken;
 use fibre::process::{Command, Stdio};
 use fibre::signal::SIGTERM;
+use fibre::{CancelToken, Limit, WallTime};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
@@ -115,6 +115,11 @@ fn waits_that_end_otherwise() {
         assert!(ran.load(Ordering::SeqCst), "the processor was blocked");
         other.join().unwrap();
         assert_eq!(child.wait_until(before).unwrap(), None);
+        assert_eq!(child.wait_within(before).unwrap(), None);
+        let soon = Limit::Wall(WallTime::now());
+        assert_eq!(child.wait_within(soon).unwrap(), None);
+        let short = Duration::from_millis(1);
+        assert_eq!(child.wait_within(short).unwrap(), None);
         assert_eq!(child.try_wait().unwrap(), None);
 
         let token = CancelToken::new();

@@ -1,10 +1,10 @@
 //! Signals as values. Each test has signals of its own, since they are the whole process'.
 
 use crate::support::{eventually, for_each_cluster, let_others_block, watched};
-use fibre::CancelToken;
 use fibre::signal::{
     SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, Signal, Signals,
 };
+use fibre::{CancelToken, Limit, WallTime};
 use std::io::ErrorKind;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -106,6 +106,23 @@ fn waits_that_end_otherwise() {
         );
         assert!(before.elapsed() >= Duration::from_millis(2));
         assert_eq!(signals.wait_until(before).unwrap(), None);
+        assert_eq!(signals.wait_within(before).unwrap(), None);
+        let soon = Limit::Wall(WallTime::now());
+        assert_eq!(signals.wait_within(soon).unwrap(), None);
+        send(signal);
+        let there = signals.wait_within(Limit::Cancellation).unwrap();
+        assert_eq!(there, Some(signal));
+        send(signal);
+        // A fibre that has been cancelled takes one if nothing else can end its wait.
+        let token = CancelToken::new();
+        token.cancel();
+        let takes = Arc::clone(&signals);
+        let fibre = fibre::Builder::new().cancel_token(&token);
+        let fibre = fibre.spawn(move || {
+            let cancelled = takes.wait_within(Limit::Cancellation).is_err();
+            (cancelled, takes.wait_within(Limit::None).unwrap())
+        });
+        assert_eq!(fibre.unwrap().join().unwrap(), (true, Some(signal)));
         send(signal);
         assert_eq!(signals.wait_timeout(Duration::MAX).unwrap(), Some(signal));
 

@@ -177,6 +177,11 @@ fn full_queues_are_waited_for_until_a_deadline() {
         let soon = Instant::now() + Duration::from_millis(5);
         let error = UnixStream::connect_until(&name, soon).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let short = Duration::from_millis(2);
+        let error = UnixStream::connect_timeout(&name, short).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let error = UnixStream::connect_timeout(&name, Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(Instant::now() >= soon);
     });
 }

@@ -3,7 +3,7 @@
 use crate::support::{for_each_cluster, text_of};
 use fibre::channel::{RecvError, TrySendError, bounded, unbounded};
 use fibre::select;
-use fibre::select::{Arm, after, any, any_within, try_any};
+use fibre::select::{Arm, after, any, any_timeout, any_within, try_any};
 use fibre::sync::{AutoEvent, Event, Semaphore};
 use fibre::{JoinHandle, Limit, WaitError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -142,6 +142,9 @@ fn arms_are_values() {
     ];
     assert_eq!(try_any(&mut boxed), None);
     assert_eq!(any_within(&mut boxed, SHORT), Err(WaitError::TimedOut));
+    assert_eq!(any_timeout(&mut boxed, SHORT), None);
+    sender.send(8).unwrap();
+    assert_eq!(any_timeout(&mut boxed, Duration::ZERO), Some((1, 8)));
     sender.send(9).unwrap();
     assert_eq!(any(&mut boxed), (1, 9));
     let none: &mut [Box<dyn Arm<Output = ()>>] = &mut [];
@@ -175,6 +178,12 @@ fn any_of_many() {
         });
         waits.cancel();
         assert_eq!(waits.join().unwrap(), Err(WaitError::Cancelled));
+        let waits = fibre::spawn(|| {
+            let never = Event::new();
+            any_timeout(&mut [never.wait_arm()], Duration::MAX)
+        });
+        waits.cancel();
+        assert_eq!(waits.join().unwrap(), None);
     });
 }
 

@@ -63,6 +63,43 @@ fn the_last_word_is_heard() {
     });
 }
 
+/// The forms with a limit give up, and each tries in any case.
+#[test]
+fn a_watcher_waits_for_a_value_so_long_at_most() {
+    for_each_cluster(|_| {
+        let (sender, mut receiver) = watch(0);
+        let (soon, now) = (Duration::from_millis(2), Duration::ZERO);
+        let begun = Instant::now();
+        let late = receiver.wait_for_timeout(soon, |value| *value == 1);
+        assert_eq!(late.err(), Some(RecvTimeoutError::TimedOut));
+        assert!(begun.elapsed() >= soon);
+        sender.send(1).unwrap();
+        let there = receiver.wait_for_timeout(now, |value| *value == 1);
+        assert_eq!(there.map(|value| *value), Ok(1));
+        let there = receiver.wait_for_within(Limit::Cancellation, |value| *value == 1);
+        assert_eq!(there.map(|value| *value), Ok(1));
+        let mut waits = receiver.clone();
+        let other = fibre::spawn(move || {
+            let value = waits.wait_for_timeout(Duration::MAX, |value| *value >= 2);
+            value.map(|value| *value)
+        });
+        let_others_block();
+        sender.send(2).unwrap();
+        assert_eq!(other.join().unwrap(), Ok(2));
+        let mut waits = receiver.clone();
+        let other = fibre::spawn(move || {
+            let never = |_: &u32| false;
+            waits.wait_for_timeout(Duration::MAX, never).err()
+        });
+        let_others_block();
+        other.cancel();
+        assert_eq!(other.join().unwrap(), Some(RecvTimeoutError::Cancelled));
+        drop(sender);
+        let closed = receiver.wait_for_timeout(Duration::MAX, |value| *value == 7);
+        assert_eq!(closed.err(), Some(RecvTimeoutError::Closed));
+    });
+}
+
 /// Those that wait, fibres and threads, wake at a change, or give up.
 #[test]
 fn watchers_wait() {

@@ -69,6 +69,19 @@ impl Interval {
         }
     }
 
+    /// Like [`tick`](Self::tick), but gives up after `timeout`, or when the fibre is cancelled: then
+    /// `None`, and the tick is still to come. One that is due is returned in any case.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let mut hours = fibre::Interval::new(Duration::from_secs(3600));
+    /// assert_eq!(hours.tick_timeout(Duration::from_millis(1)), None);
+    /// ```
+    pub fn tick_timeout(&mut self, timeout: Duration) -> Option<Instant> {
+        self.tick_limited(Limit::after(timeout))
+    }
+
     /// Like [`tick`](Self::tick), but gives up when the [`Limit`] comes; the tick is then still to
     /// come. One that is due is returned in any case, except that within [`Limit::Cancellation`] a
     /// fibre that has been cancelled gets none.

@@ -5,9 +5,9 @@ use crate::pipe::{PipeReader, PipeWriter};
 use crate::poll::{PollFd, Readiness, poll};
 use crate::signal::{SIGKILL, Signal};
 use crate::source::Source;
-use crate::timeout::{Timeout, none_if_late};
+use crate::timeout::{Timeout, none_if_late, none_if_late_within};
 use fibre_core::internal::warn;
-use fibre_core::{Builder, sleep_within};
+use fibre_core::{Builder, Limit, sleep_within};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid,
@@ -112,7 +112,7 @@ impl Child {
     /// `ECANCELED` if the fibre has been cancelled, or is while it waits; `ECHILD` if the process
     /// ignores SIGCHLD, so that nobody can tell.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.wait_within(Timeout::Endless)
+        self.wait_patiently(Timeout::Endless)
     }
 
     /// [`wait`](Self::wait) for `timeout` at most: then `None`.
@@ -121,7 +121,7 @@ impl Child {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_timeout(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
-        none_if_late(self.wait_within(Timeout::within(timeout)))
+        none_if_late(self.wait_patiently(Timeout::within(timeout)))
     }
 
     /// [`wait`](Self::wait) until `deadline` at most: then `None`. A past one looks once.
@@ -130,7 +130,25 @@ impl Child {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
-        none_if_late(self.wait_within(Timeout::Until(deadline)))
+        none_if_late(self.wait_patiently(Timeout::Until(deadline)))
+    }
+
+    /// [`wait`](Self::wait) until the [`Limit`] comes; if that is a time, `None` then.
+    ///
+    /// ```
+    /// use fibre::process::Command;
+    /// use std::time::Duration;
+    ///
+    /// let mut child = Command::new("sleep").arg("3600").kill_on_drop(true).spawn()?;
+    /// assert_eq!(child.wait_within(Duration::from_millis(1))?, None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`wait`](Self::wait); within [`Limit::None`] it does not notice cancellation.
+    pub fn wait_within(&mut self, limit: impl Into<Limit>) -> io::Result<Option<ExitStatus>> {
+        none_if_late_within(limit, |patience| self.wait_patiently(patience))
     }
 
     /// How it has ended, if it has. Blocks nothing.
@@ -184,7 +202,7 @@ impl Child {
     }
 
     /// The part that all waits share.
-    fn wait_within(&mut self, patience: Timeout<'_>) -> io::Result<ExitStatus> {
+    fn wait_patiently(&mut self, patience: Timeout<'_>) -> io::Result<ExitStatus> {
         self.stdin = None;
         if let Some(ended) = self.ended {
             return Ok(ended);

@@ -13,9 +13,9 @@ pub use number::*;
 use crate::funnel::{Direction, Left};
 use crate::source::Source;
 use crate::source::arm::SourceArm;
-use crate::timeout::{Timeout, none_if_late};
+use crate::timeout::{Timeout, none_if_late, none_if_late_within};
 use fibre_core::internal::Waiter;
-use fibre_core::{Arm, Entered, Left as LeftArm};
+use fibre_core::{Arm, Entered, Left as LeftArm, Limit};
 use handler::{Watched, news};
 use rustix::io::Errno;
 use std::io;
@@ -69,7 +69,7 @@ impl Signals {
     /// `ECANCELED` if the fibre has been cancelled, or is while it waits; `ConnectionAborted`
     /// after [`close`](Self::close).
     pub fn wait(&self) -> io::Result<Signal> {
-        self.take_within(Timeout::Endless)
+        self.wait_patiently(Timeout::Endless)
     }
 
     /// [`wait`](Self::wait) for `timeout` at most: then `None`.
@@ -78,7 +78,7 @@ impl Signals {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_timeout(&self, timeout: Duration) -> io::Result<Option<Signal>> {
-        none_if_late(self.take_within(Timeout::within(timeout)))
+        none_if_late(self.wait_patiently(Timeout::within(timeout)))
     }
 
     /// [`wait`](Self::wait) until `deadline` at most: then `None`. A past one looks once.
@@ -87,7 +87,25 @@ impl Signals {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_until(&self, deadline: Instant) -> io::Result<Option<Signal>> {
-        none_if_late(self.take_within(Timeout::Until(deadline)))
+        none_if_late(self.wait_patiently(Timeout::Until(deadline)))
+    }
+
+    /// [`wait`](Self::wait) until the [`Limit`] comes; if that is a time, `None` then.
+    ///
+    /// ```
+    /// use fibre::signal::{SIGUSR1, Signals};
+    /// use std::time::Duration;
+    ///
+    /// let signals = Signals::new([SIGUSR1])?;
+    /// assert_eq!(signals.wait_within(Duration::from_millis(1))?, None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`wait`](Self::wait); within [`Limit::None`] it does not notice cancellation.
+    pub fn wait_within(&self, limit: impl Into<Limit>) -> io::Result<Option<Signal>> {
+        none_if_late_within(limit, |patience| self.wait_patiently(patience))
     }
 
     /// One of the signals, if one has come. Blocks nothing.
@@ -139,7 +157,7 @@ impl Signals {
     }
 
     /// The common part. The eventfd is never read: each write to it is an event.
-    fn take_within(&self, patience: Timeout<'_>) -> io::Result<Signal> {
+    fn wait_patiently(&self, patience: Timeout<'_>) -> io::Result<Signal> {
         self.source.io(Direction::Read, patience, |_| self.take())
     }
 }

@@ -293,6 +293,30 @@ impl<T> WatchReceiver<T> {
     }
 
     /// Like [`wait_for`](Self::wait_for), but gives up when the [`Limit`] comes.
+    /// Like [`wait_for`](Self::wait_for), but gives up after `timeout`, or when the fibre is
+    /// cancelled. A `timeout` of zero, and a cancelled fibre, look once. A sender that is changing
+    /// the value is waited for in any case.
+    ///
+    /// ```
+    /// use fibre::channel::{RecvTimeoutError, watch};
+    /// use std::time::Duration;
+    ///
+    /// let (_sender, mut receiver) = watch("starting");
+    /// let up = receiver.wait_for_timeout(Duration::from_millis(1), |state| *state == "up");
+    /// assert_eq!(up.err(), Some(RecvTimeoutError::TimedOut));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`RecvTimeoutError`].
+    pub fn wait_for_timeout(
+        &mut self,
+        timeout: Duration,
+        is_wanted: impl FnMut(&T) -> bool,
+    ) -> Result<RwLockReadGuard<'_, T>, RecvTimeoutError> {
+        self.wait_for_limited(Limit::after(timeout), is_wanted)
+    }
+
     ///
     /// # Errors
     ///
@@ -305,7 +329,7 @@ impl<T> WatchReceiver<T> {
         self.wait_for_limited(begin_within(limit)?, is_wanted)
     }
 
-    /// The form that both share.
+    /// The form that all share.
     fn wait_for_limited(
         &mut self,
         limit: Limit,

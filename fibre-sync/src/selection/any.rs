@@ -5,6 +5,7 @@ use super::order::Order;
 use super::seat::{Candidate, Seat};
 use fibre_core::internal::begin_within;
 use fibre_core::{Arm, Limit, WaitError};
+use std::time::Duration;
 
 /// Waits until one of the arms is chosen; of those that are ready, each is as likely as the others.
 /// Returns its place, and its output. Blocks the fibre, or the thread if the caller is not a fibre.
@@ -34,6 +35,28 @@ pub fn any<A: Arm>(arms: &mut [A]) -> (usize, A::Output) {
         Ok(chosen) => chosen,
         Err(_) => unreachable!("a selection without a limit ends by one of its arms"),
     }
+}
+
+/// [`any`], but gives up after `timeout`, or when the fibre is cancelled: then `None`. A `timeout`
+/// of zero, and a cancelled fibre, try once.
+///
+/// ```
+/// use fibre::select::any_timeout;
+/// use fibre::sync::Event;
+/// use std::time::Duration;
+///
+/// let events = [Event::new(), Event::new()];
+/// let timeout = Duration::from_millis(1);
+/// assert_eq!(any_timeout(&mut events.each_ref().map(Event::wait_arm), timeout), None);
+/// events[1].set();
+/// assert_eq!(any_timeout(&mut events.each_ref().map(Event::wait_arm), timeout), Some((1, ())));
+/// ```
+///
+/// # Panics
+///
+/// As [`any`].
+pub fn any_timeout<A: Arm>(arms: &mut [A], timeout: Duration) -> Option<(usize, A::Output)> {
+    among(arms, Some(Limit::after(timeout))).ok()
 }
 
 /// [`any`], but gives up when the [`Limit`] comes.

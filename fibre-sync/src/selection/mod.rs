@@ -21,7 +21,7 @@ mod order;
 mod seat;
 mod watchers;
 
-pub use any::{any, any_within, try_any};
+pub use any::{any, any_timeout, any_within, try_any};
 pub use fibre_core::{Arm, Entered, Left, Map};
 pub use watchers::{WatchArm, Watchers};
 

@@ -4,7 +4,8 @@ use crate::support::{everywhere, in_lines, occupy, watchdog::watched};
 use fibre::sync::{Event, Semaphore};
 use fibre::{Cluster, WaitError};
 use fibre_tasks::{
-    Acquisition, Emitter, Full, Shared, TaskError, Tasks, acquire, acquire_within, finish, task,
+    Acquisition, Emitter, Full, Shared, TaskError, Tasks, acquire, acquire_timeout, acquire_within,
+    finish, task,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,6 +152,17 @@ fn a_caller_gives_up_when_its_limit_comes() {
         assert_eq!(waits.join().unwrap(), Err(WaitError::Cancelled));
         occupant.leave();
         assert!(acquire_within(a.full(), Duration::ZERO).is_ok());
+        let occupant = occupy(tasks, &a);
+        let late = acquire_timeout((a.full(), b.full()), Duration::from_millis(1));
+        assert!(late.is_none());
+        assert_eq!((a.waiting(), b.waiting()), (0, 0));
+        let object = a.clone();
+        let waits = fibre::spawn(move || acquire_timeout(object.read(), Duration::MAX).is_none());
+        crate::support::eventually(|| a.waiting() == 1);
+        waits.cancel();
+        assert!(waits.join().unwrap());
+        occupant.leave();
+        assert!(acquire_timeout(a.full(), Duration::ZERO).is_some());
     });
 }
 
@@ -161,6 +173,7 @@ fn a_join_gives_up_when_its_limit_comes() {
         let occupant = occupy(tasks, &object);
         let reads = task!(tasks, [object] { *object });
         let reads = reads.join_within(Duration::from_millis(1)).unwrap_err();
+        let reads = reads.join_timeout(Duration::from_millis(1)).unwrap_err();
         occupant.leave();
         assert_eq!(
             reads.join_within(Duration::from_secs(60)).unwrap().unwrap(),

@@ -14,7 +14,7 @@ use crate::net::handles::{close, handle, limits, stream};
 use crate::net::kinds::expect_unix_stream;
 use crate::net::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::source::Source;
-use crate::timeout::Timeout;
+use crate::timeout::{Timeout, not_zero};
 use fibre_core::cancellation_point;
 use rustix::net::{RecvFlags, SocketAddrUnix, SocketType};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -109,6 +109,17 @@ impl UnixStream {
     /// Those of the system calls.
     pub fn connect_addr(address: &SocketAddr) -> io::Result<Self> {
         Self::connect_kernel(&to_kernel(address)?, Timeout::Endless)
+    }
+
+    /// Connects to the listener at an address, which may be abstract, waiting for `timeout` at most.
+    /// Blocks the fibre (or thread) while the listener's queue is full.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system calls; `TimedOut`; `InvalidInput` for a zero duration, as for TCP.
+    pub fn connect_timeout(address: &SocketAddr, timeout: Duration) -> io::Result<Self> {
+        let patience = Timeout::within(not_zero(timeout)?);
+        Self::connect_kernel(&to_kernel(address)?, patience)
     }
 
     /// Connects to the listener at an address, which may be abstract, waiting until `deadline` at
