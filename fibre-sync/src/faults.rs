@@ -13,6 +13,8 @@ fibre_core::faults! {
     broadcast {
         /// A value wakes one of those that wait for it.
         WAKES_ONE_OF_ALL,
+        /// The last receiver to have a value takes the oldest one out, which may be another one.
+        TAKES_THE_OLDEST_OUT,
     }
     channel {
         /// A value is stored while somebody waits for it.

@@ -137,3 +137,27 @@ fn come_and_go() {
 fn values_are_kept_for_those_who_want_them() {
     check(come_and_go);
 }
+
+/// One leaves without having had the older value, and the other takes the newer one.
+fn leave_and_take() {
+    let (sender, one) = broadcast(2);
+    let mut other = one.clone();
+    sender.send(1).unwrap();
+    sender.send(2).unwrap();
+    assert_eq!(other.recv().unwrap().value, 1);
+    let thread = thread::spawn(move || drop(one));
+    assert_eq!(other.recv().unwrap().value, 2);
+    thread.join().unwrap();
+    assert!(sender.is_empty(), "a value is kept for nobody");
+}
+
+#[test]
+fn those_who_leave_take_the_unwanted_out() {
+    check(leave_and_take);
+}
+
+/// Planted: the wrong value is received.
+#[test]
+fn planted_wrong_value_is_found() {
+    finds_planted(faults::broadcast::TAKES_THE_OLDEST_OUT, leave_and_take);
+}

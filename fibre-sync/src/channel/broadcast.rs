@@ -5,25 +5,22 @@
 //! wants any more are the oldest ones, and leave the ring at once. A value that is overwritten is
 //! *missed* by the receivers that have not had it, which learn how many they missed.
 //!
-//! Values are allocated, dropped and cloned without the lock.
+//! The ring is made of [`chunks`](super::chunks), so that no value moves when it grows, and nothing
+//! is allocated or freed under the lock. Values are allocated, dropped and cloned without it, too.
 
+use super::chunks::{Chunks, Slot};
 use super::errors::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use super::news::{News, leave, wait_for};
 use crate::faults;
 use crate::selection::{ListArm, Listed};
 use crate::wait_list::{Claimed, Locked, WaitList};
-use fibre_core::internal::{ShortGuard, Unwind, Waiter, begin_within};
+use fibre_core::internal::{ShortGuard, Unwind, Waiter, begin_within, yield_point};
 use fibre_core::sync::{AtomicUsize, Ordering, planted};
 use fibre_core::{Arm, Entered, Left, Limit};
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// For how many values memory is allocated at first.
-const FIRST_ROOM: usize = 1024;
 
 /// What the ends share.
 struct Broadcast<T> {
@@ -34,20 +31,11 @@ struct Broadcast<T> {
 
 /// What the lock protects.
 struct State<T> {
-    ring: VecDeque<Slot<T>>,
-    /// The place of the first one in the ring.
-    first: u64,
+    ring: Chunks<T>,
     receivers: usize,
     /// Whether all senders are gone.
     closed: bool,
     waiting: WaitList,
-}
-
-/// A value on its way.
-struct Slot<T> {
-    value: Arc<T>,
-    /// How many receivers have not had it.
-    awaited_by: usize,
 }
 
 /// A value that [`BroadcastReceiver::recv`] has received.
@@ -74,68 +62,67 @@ impl<T> News for State<T> {
 }
 
 impl<T> Broadcast<T> {
-    /// Takes the lock, and sees to it that the ring has memory for another value, unless it is
-    /// full. Memory is allocated, and freed, without the lock.
+    /// Takes the lock, and sees to it that the ring has memory for another value. Memory is
+    /// allocated, and freed, without the lock.
     fn lock_with_room(&self) -> ShortGuard<'_, State<T>> {
         loop {
             let state = self.state.lock();
-            let length = state.ring.len();
-            if length < state.ring.capacity() || length >= self.capacity {
+            let Some(lack) = state.ring.lacks() else {
                 return state;
-            }
+            };
             drop(state);
-            let mut more = VecDeque::with_capacity(length.saturating_mul(2).min(self.capacity));
-            let mut state = self.state.lock();
-            if state.ring.capacity() < more.capacity() {
-                more.append(&mut state.ring);
-                mem::swap(&mut state.ring, &mut more);
-            }
-            drop(state);
+            let supply = lack.make();
+            let superfluous = self.state.lock().ring.bring(supply);
+            drop(superfluous);
         }
     }
 }
 
 impl<T> State<T> {
-    /// The place of the next value that is sent.
-    fn end(&self) -> u64 {
-        self.first + self.ring.len() as u64
-    }
-
     /// Takes the next value for the receiver at this place.
+    #[inline]
     fn take(&mut self, next: &mut u64) -> Option<Received<Arc<T>>> {
-        let missed = self.first.saturating_sub(*next);
-        let at = (*next).max(self.first);
-        let slot = self.ring.get_mut((at - self.first) as usize)?;
+        let first = self.ring.first();
+        let at = (*next).max(first);
+        let missed = at - *next;
+        let slot = self.ring.get_mut(at)?;
         *next = at + 1;
         slot.awaited_by -= 1;
-        let value = if slot.awaited_by == 0 {
-            // Whoever has had this one has had those before.
-            self.first += 1;
-            self.ring.pop_front()?.value
+        // Behind others, it is taken out by the receiver that leaves, and does so with those.
+        let oldest = at == first || planted(faults::broadcast::TAKES_THE_OLDEST_OUT);
+        let value = if slot.awaited_by == 0 && oldest {
+            self.ring.pop_first()?.value
         } else {
             Arc::clone(&slot.value)
         };
         Some(Received { value, missed })
     }
 
-    /// Takes note that a receiver at this place is gone. Returns what nobody wants any more.
-    fn leave(&mut self, next: u64) -> Vec<Slot<T>> {
+    /// Takes note that a receiver at this place is gone. What nobody wants any more is then
+    /// [taken out](Self::pop_unwanted).
+    fn leave(&mut self, next: u64) {
         self.receivers -= 1;
-        let had = next.saturating_sub(self.first) as usize;
-        for slot in self.ring.iter_mut().skip(had) {
-            slot.awaited_by -= 1;
+        for at in next.max(self.ring.first())..self.ring.end() {
+            if let Some(slot) = self.ring.get_mut(at) {
+                slot.awaited_by -= 1;
+            }
         }
-        let unwanted = self.ring.iter().take_while(|slot| slot.awaited_by == 0);
-        let unwanted = unwanted.count();
-        self.first += unwanted as u64;
-        self.ring.drain(..unwanted).collect()
+    }
+
+    /// Takes the oldest value out if nobody wants it any more.
+    fn pop_unwanted(&mut self) -> Option<Slot<T>> {
+        let first = self.ring.first();
+        self.ring
+            .get_mut(first)
+            .filter(|slot| slot.awaited_by == 0)?;
+        self.ring.pop_first()
     }
 }
 
 /// A channel whose receivers each get every value that is sent from then on, in the same order.
 /// Sending never waits: a receiver that is `capacity` values behind misses the oldest one, and is
-/// [told](Received::missed). The memory for `capacity` values, 16 bytes each, is allocated here, or
-/// as it is used if there are more than 1024; each value is allocated, too.
+/// [told](Received::missed). The memory for `capacity` values, 16 bytes each, is allocated when it is
+/// first used, for 1024 values at a time; each value is allocated, too.
 ///
 /// ```
 /// let (sender, mut first) = fibre::channel::broadcast(16);
@@ -153,8 +140,7 @@ pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T
     assert!(capacity > 0, "a broadcast channel without room");
     let channel = Arc::new(Broadcast {
         state: Locked::new(State {
-            ring: VecDeque::with_capacity(capacity.min(FIRST_ROOM)),
-            first: 0,
+            ring: Chunks::new(capacity),
             receivers: 0,
             closed: false,
             waiting: WaitList::new(),
@@ -190,10 +176,9 @@ impl<T> BroadcastSender<T> {
         }
         let mut overwritten = None;
         if state.ring.len() == self.0.capacity {
-            overwritten = state.ring.pop_front();
-            state.first += 1;
+            overwritten = state.ring.pop_first();
         }
-        state.ring.push_back(Slot {
+        state.ring.push_last(Slot {
             value,
             awaited_by: receivers,
         });
@@ -217,7 +202,7 @@ impl<T> BroadcastSender<T> {
         state.receivers += 1;
         BroadcastReceiver {
             channel: Arc::clone(&self.0),
-            next: state.end(),
+            next: state.ring.end(),
         }
     }
 
@@ -350,7 +335,13 @@ impl<T: Clone> BroadcastReceiver<T> {
 
     /// The form that all share.
     fn recv_limited(&mut self, limit: Limit) -> Result<Received<T>, RecvTimeoutError> {
+        yield_point();
         let next = &mut self.next;
+        // Mostly there is one, and a wait need not be prepared.
+        let taken = self.channel.state.lock().take(next);
+        if let Some(taken) = taken {
+            return Ok(taken.own());
+        }
         let taken = wait_for(&self.channel.state, limit, |state| state.take(next))?;
         Ok(taken.own())
     }
@@ -361,7 +352,7 @@ impl<T> BroadcastReceiver<T> {
     #[must_use]
     pub fn len(&self) -> usize {
         let state = self.channel.state.lock();
-        (state.end() - self.next.max(state.first)) as usize
+        (state.ring.end() - self.next.max(state.ring.first())) as usize
     }
 
     /// Whether it has had all values.
@@ -391,9 +382,10 @@ impl<T> Clone for BroadcastReceiver<T> {
     fn clone(&self) -> Self {
         let mut state = self.channel.state.lock();
         state.receivers += 1;
-        let had = self.next.saturating_sub(state.first) as usize;
-        for slot in state.ring.iter_mut().skip(had) {
-            slot.awaited_by += 1;
+        for at in self.next.max(state.ring.first())..state.ring.end() {
+            if let Some(slot) = state.ring.get_mut(at) {
+                slot.awaited_by += 1;
+            }
         }
         Self {
             channel: Arc::clone(&self.channel),
@@ -404,7 +396,10 @@ impl<T> Clone for BroadcastReceiver<T> {
 
 impl<T> Drop for BroadcastReceiver<T> {
     fn drop(&mut self) {
-        let unwanted = self.channel.state.lock().leave(self.next);
+        let state = &self.channel.state;
+        state.lock().leave(self.next);
+        // One under each lock: the list of them would have to be allocated.
+        let unwanted = std::iter::from_fn(|| state.lock().pop_unwanted());
         let mut panics = Unwind::none();
         panics.note_drops(unwanted);
         panics.go_on_if_none_does();
@@ -450,7 +445,7 @@ impl<T> Listed for Receives<'_, T> {
     }
 
     fn is_there(&self, state: &State<T>) -> bool {
-        state.closed || self.next.get() < state.end()
+        state.closed || self.next.get() < state.ring.end()
     }
 
     fn handed(&self) -> Option<Self::Output> {

@@ -37,6 +37,7 @@
 
 mod broadcast;
 mod buffer;
+mod chunks;
 mod ends;
 mod errors;
 mod futures;

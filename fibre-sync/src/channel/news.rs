@@ -6,7 +6,7 @@
 
 use super::errors::RecvTimeoutError;
 use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::internal::{Outcome, yield_point};
+use fibre_core::internal::Outcome;
 use fibre_core::sync::{AtomicUsize, Ordering};
 use fibre_core::{Limit, WaitKind, WaitObject};
 
@@ -38,7 +38,6 @@ pub(super) fn wait_for<S: News, F>(
     limit: Limit,
     mut look: impl FnMut(&mut S) -> Option<F>,
 ) -> Result<F, RecvTimeoutError> {
-    yield_point();
     loop {
         let mut found = None;
         let enter = |state: &mut S| {

@@ -14,7 +14,7 @@ use crate::rw_lock::{RwLock, RwLockReadGuard};
 use crate::selection::{ListArm, Listed, list_arm};
 use crate::wait_list::{Locked, WaitList};
 use fibre_core::Limit;
-use fibre_core::internal::begin_within;
+use fibre_core::internal::{begin_within, yield_point};
 use fibre_core::sync::{AtomicU64, AtomicUsize, Ordering, planted};
 use std::cell::Cell;
 use std::fmt;
@@ -263,6 +263,7 @@ impl<T> WatchReceiver<T> {
 
     /// The form that all share.
     fn changed_limited(&mut self, limit: Limit) -> Result<(), RecvTimeoutError> {
+        yield_point();
         let seen = self.seen;
         let channel = &*self.channel;
         let is_new = |_: &mut State| Some(channel.version()).filter(|&version| version != seen);
@@ -292,7 +293,6 @@ impl<T> WatchReceiver<T> {
             .map_err(|_| RecvError)
     }
 
-    /// Like [`wait_for`](Self::wait_for), but gives up when the [`Limit`] comes.
     /// Like [`wait_for`](Self::wait_for), but gives up after `timeout`, or when the fibre is
     /// cancelled. A `timeout` of zero, and a cancelled fibre, look once. A sender that is changing
     /// the value is waited for in any case.
@@ -317,6 +317,7 @@ impl<T> WatchReceiver<T> {
         self.wait_for_limited(Limit::after(timeout), is_wanted)
     }
 
+    /// Like [`wait_for`](Self::wait_for), but gives up when the [`Limit`] comes.
     ///
     /// # Errors
     ///
@@ -345,6 +346,7 @@ impl<T> WatchReceiver<T> {
             drop(value);
             let seen = self.seen;
             let is_new = |_: &mut State| (channel.version() != seen).then_some(());
+            yield_point();
             wait_for(&channel.state, limit, is_new)?;
         }
     }
