@@ -336,10 +336,6 @@ impl<M: Send + 'static> Member for Enrolled<M> {
     fn name(&self) -> Option<String> {
         self.0.name().map(str::to_owned)
     }
-
-    fn another(&self) -> Box<dyn Member> {
-        Box::new(Self(self.0.clone()))
-    }
 }
 
 impl<M> fmt::Debug for Cell<M> {

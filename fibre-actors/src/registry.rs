@@ -17,6 +17,7 @@ use fibre_core::Limit;
 use fibre_core::internal::ShortLock;
 use fibre_sync::Event;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -30,7 +31,7 @@ const PART_BITS: u32 = PARTS.trailing_zeros();
 const STRIDE: usize = 64;
 
 /// An actor, whatever its messages are.
-pub(crate) trait Member: Send {
+pub(crate) trait Member: Send + Sync {
     /// Has it end when it has handled what is in its mailbox.
     fn close(&self);
     /// Has it end now, and ends its cancellable waits.
@@ -41,12 +42,10 @@ pub(crate) trait Member: Send {
     fn id(&self) -> u64;
     /// Its name.
     fn name(&self) -> Option<String>;
-    /// Another handle of it.
-    fn another(&self) -> Box<dyn Member>;
 }
 
 /// One part of the table.
-type Part = ShortLock<Slots<Box<dyn Member>>>;
+type Part = ShortLock<Slots<Arc<dyn Member>>>;
 
 /// The table. See the module text.
 pub(crate) struct Registry {
@@ -75,7 +74,7 @@ impl Registry {
     }
 
     /// Enters a member. The caller closes it if all are [being stopped](Self::is_stopping).
-    pub(crate) fn enter(&self, member: Box<dyn Member>) -> Seat {
+    pub(crate) fn enter(&self, member: Arc<dyn Member>) -> Seat {
         self.members.fetch_add(1, Ordering::SeqCst);
         let index = fibre_core::processor().unwrap_or(0) % PARTS;
         let mut room = Room::none();
@@ -149,13 +148,13 @@ impl Registry {
 
 /// Adds handles of some members, from slot `next` on. `false`: there are no more slots.
 fn copy(
-    part: &Slots<Box<dyn Member>>,
+    part: &Slots<Arc<dyn Member>>,
     next: &mut usize,
-    members: &mut Vec<Box<dyn Member>>,
+    members: &mut Vec<Arc<dyn Member>>,
 ) -> bool {
     let stretch = part.stretch(*next, STRIDE);
     let seen = stretch.len();
-    members.extend(stretch.flatten().map(|member| member.another()));
+    members.extend(stretch.flatten().cloned());
     *next += seen;
     seen > 0
 }
@@ -172,7 +171,6 @@ impl fmt::Debug for Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use std::thread;
 
     /// A member that counts how often it is closed.
@@ -194,16 +192,12 @@ mod tests {
         fn name(&self) -> Option<String> {
             None
         }
-
-        fn another(&self) -> Box<dyn Member> {
-            Box::new(Self(self.0, Arc::clone(&self.1)))
-        }
     }
 
     #[test]
     fn all_are_shown_that_have_not_left() {
         let (registry, closed) = (Registry::new(), Arc::new(AtomicUsize::new(0)));
-        let enter = |id| registry.enter(Box::new(Closed(id, Arc::clone(&closed))));
+        let enter = |id| registry.enter(Arc::new(Closed(id, Arc::clone(&closed))));
         let seats: Vec<_> = (0..1000).map(enter).collect();
         assert_eq!(registry.len(), 1000);
         for seat in seats.into_iter().skip(1).step_by(2) {
@@ -227,7 +221,7 @@ mod tests {
             let registry = Registry::new();
             assert!(registry.wait_until_empty(None));
             let count = Arc::new(AtomicUsize::new(0));
-            let seats = [0, 1].map(|id| registry.enter(Box::new(Closed(id, Arc::clone(&count)))));
+            let seats = [0, 1].map(|id| registry.enter(Arc::new(Closed(id, Arc::clone(&count)))));
             assert!(!registry.wait_until_empty(Some(Instant::now())));
             thread::scope(|scope| {
                 for seat in seats {

@@ -142,7 +142,7 @@ impl Builder {
         let cell = Cell::new(self.mailbox, player, system);
         let activity = self.fibre.activity(system.cluster(), cell)?;
         if let Some(registry) = &system.registry {
-            let seat = registry.enter(Box::new(Enrolled(activity.clone())));
+            let seat = registry.enter(Arc::new(Enrolled(activity.clone())));
             // SAFETY: it has not been scheduled, which whoever creates an actor does.
             unsafe { activity.set_seat(seat) };
             if registry.is_stopping() {

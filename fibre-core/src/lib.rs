@@ -70,6 +70,8 @@ mod wait;
 /// What the layers above are made of, and what models look into. Programs use the crate `fibre`:
 /// nothing here keeps its name or its meaning from one version to the next.
 pub mod internal {
+    #[cfg(all(debug_assertions, not(loom)))]
+    pub use crate::sync::short_lock::watch_short_locks;
     #[cfg(not(loom))]
     pub use crate::{
         api::debugger::{Header, header},

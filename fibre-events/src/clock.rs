@@ -6,10 +6,11 @@
 use crate::colour::Colour;
 use crate::hall::{Hall, Life};
 use crate::handler::Event;
-use fibre_core::internal::{Quiet, ShortLock, drop_quietly, quietly};
+use fibre_core::internal::{Quiet, drop_quietly, quietly};
 use fibre_core::sync::{AtomicBool, Ordering};
 use fibre_core::{Limit, is_cancelled, yield_now};
 use fibre_sync::AutoEvent;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -68,9 +69,9 @@ impl Periodic {
 /// What orders timers: the time, and a number that tells those of one time apart.
 type Key = (Instant, u64);
 
-/// See the module text.
+/// See the module text. Its lock lets threads sleep: maps are changed under it, which allocates.
 pub(crate) struct Clock {
-    table: ShortLock<Table>,
+    table: Mutex<Table>,
     /// Set when the first timer has become another one.
     changed: AutoEvent,
 }
@@ -91,7 +92,7 @@ impl Clock {
     /// A clock without timers.
     pub(crate) fn new() -> Self {
         Self {
-            table: ShortLock::new(Table {
+            table: Mutex::new(Table {
                 alarms: BTreeMap::new(),
                 moved: BTreeMap::new(),
                 next: 0,

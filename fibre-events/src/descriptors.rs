@@ -16,8 +16,9 @@ use crate::colour::Colour;
 use crate::hall::Hall;
 use crate::watch::{Callback, Source, Watch};
 use crate::watchers::{Direction, Thing, Watchers, end, stopped};
-use fibre_core::internal::{ShortLock, drop_quietly};
+use fibre_core::internal::drop_quietly;
 use fibre_io::pollable::Pollable;
+use parking_lot::Mutex;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -26,7 +27,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Descriptors that one look learns of, at most.
@@ -49,12 +50,13 @@ fn flags_of(direction: Direction) -> EventFlags {
     }
 }
 
-/// All descriptors that have callbacks.
+/// All descriptors that have callbacks. The locks let threads sleep: tables are changed under them,
+/// and the kernel is asked.
 #[derive(Default)]
 pub(crate) struct Descriptors {
     /// Made with the first descriptor. Held while its reader is started.
     instance: Mutex<Option<Arc<Instance>>>,
-    table: ShortLock<Table>,
+    table: Mutex<Table>,
 }
 
 /// What the lock protects.
@@ -71,7 +73,7 @@ struct Descriptor {
     /// What the kernel knows it by: its number, and which one with that number it is.
     name: u64,
     instance: Arc<Instance>,
-    sides: ShortLock<Sides>,
+    sides: Mutex<Sides>,
 }
 
 /// The two directions, each at its place.
@@ -248,7 +250,7 @@ impl Descriptors {
         hall: &Arc<Hall>,
         watchers: &Arc<Watchers>,
     ) -> io::Result<Arc<Instance>> {
-        let mut instance = self.lock_instance();
+        let mut instance = self.instance.lock();
         if let Some(instance) = &*instance {
             return Ok(Arc::clone(instance));
         }
@@ -262,12 +264,6 @@ impl Descriptors {
         watchers.job(hall, move || this.read(&own))?;
         *instance = Some(Arc::clone(&made));
         Ok(made)
-    }
-
-    /// Takes the lock of the instance.
-    fn lock_instance(&self) -> MutexGuard<'_, Option<Arc<Instance>>> {
-        let instance = self.instance.lock();
-        instance.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The reader's loop. Blocks the fibre until it is cancelled.
@@ -339,7 +335,7 @@ impl Descriptors {
             }
         }
         drop(known);
-        let instance = self.lock_instance().take();
+        let instance = self.instance.lock().take();
         drop(instance);
     }
 }
@@ -354,7 +350,7 @@ impl Table {
         Arc::new(Descriptor {
             name: (u64::from(number.unsigned_abs()) << 32) | u64::from(self.next),
             instance: Arc::clone(instance),
-            sides: ShortLock::new(Sides::default()),
+            sides: Mutex::new(Sides::default()),
         })
     }
 }

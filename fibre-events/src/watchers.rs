@@ -8,11 +8,12 @@
 use crate::colour::Colour;
 use crate::hall::{Hall, Life};
 use crate::watch::{Callback, Source, Watch};
-use fibre_core::internal::{ShortLock, drop_quietly};
+use fibre_core::internal::drop_quietly;
 use fibre_core::{JoinHandle, Limit};
 use fibre_io::poll::{PollFd, Readiness, poll};
 use fibre_io::signal::{Signal, Signals};
 use fibre_sync::AutoEvent;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -77,10 +78,10 @@ pub(crate) struct Entry {
     number: u64,
 }
 
-/// All registrations.
+/// All registrations. The lock lets threads sleep: the table is changed under it, which allocates.
 #[derive(Default)]
 pub(crate) struct Watchers {
-    table: ShortLock<Table>,
+    table: Mutex<Table>,
 }
 
 /// What the lock protects.

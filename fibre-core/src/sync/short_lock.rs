@@ -5,7 +5,9 @@
 //! and a plain store to give it back. A lock that wakes sleepers needs a second read-modify-write,
 //! by which it finds out whether there are any.
 //!
-//! No thread sleeps on this lock until woken: see [`Backoff`].
+//! No thread sleeps on this lock until woken: see [`Backoff`]. A holder allocates no memory, as an
+//! allocator may take its time. Tests of debug builds see to that: they are told of each lock that
+//! is taken and given back ([`watch_short_locks`]).
 //!
 //! # Memory ordering
 //!
@@ -16,6 +18,27 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::sync::OnceLock;
+
+/// Who is told of locks, in debug builds.
+static WATCHER: OnceLock<fn(bool)> = OnceLock::new();
+
+/// Has `watcher` told of each short lock, on the thread that takes it (`true`) or gives it back
+/// (`false`). For tests. The first call counts.
+#[cfg(debug_assertions)]
+pub fn watch_short_locks(watcher: fn(bool)) {
+    let _ = WATCHER.set(watcher);
+}
+
+/// Tells of a lock that has been taken, or given back.
+#[inline]
+fn tell(is_taken: bool) {
+    if cfg!(debug_assertions)
+        && let Some(watcher) = WATCHER.get()
+    {
+        watcher(is_taken);
+    }
+}
 
 /// The lock, around what it protects. See the module text.
 #[derive(Default)]
@@ -119,6 +142,7 @@ impl<'a, T> ShortGuard<'a, T> {
     /// The guard of a lock that the caller has taken.
     #[inline]
     fn new(lock: &'a ShortLock<T>) -> Self {
+        tell(true);
         Self {
             lock,
             _stays: PhantomData,
@@ -148,6 +172,7 @@ impl<T> Drop for ShortGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.lock.taken.store(false, Ordering::Release);
+        tell(false);
     }
 }
 

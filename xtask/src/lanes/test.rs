@@ -88,8 +88,9 @@ pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
 const IN_RELEASE: [&str; 1] = [TOGETHER[2].0];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
-/// number of processes is part of what they test, or they are as large as a program.
-const ALONE: [&str; 20] = [
+/// number of processes is part of what they test, or they are as large as a program. (Locks are heard
+/// of in debug builds only, so `short_locks` is empty there.)
+const ALONE: [&str; 21] = [
     "allocation",
     "async_stream",
     "compute",
@@ -105,6 +106,7 @@ const ALONE: [&str; 20] = [
     "panic_hook",
     "pool",
     "select",
+    "short_locks",
     "sync",
     "trace",
     "tracing",
