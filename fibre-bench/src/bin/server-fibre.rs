@@ -19,7 +19,7 @@ fn main() -> io::Result<()> {
         .unwrap_or_else(|_| Err(io::Error::other("the accepting fibre panicked")))
 }
 
-/// Takes connections for ever.
+/// Takes connections for ever, also when there is no descriptor left for some time.
 fn accept(options: &Options) -> io::Result<()> {
     // Connections inherit `TCP_NODELAY`, which the others set for each.
     let listener = TcpListener::builder()
@@ -29,11 +29,11 @@ fn accept(options: &Options) -> io::Result<()> {
     serving::announce(listener.local_addr()?)?;
     // For the life of the process.
     let pool: &BufferPool = Box::leak(Box::new(BufferPool::new(options.read_buffer(), SPARE)));
-    loop {
-        let (stream, _) = listener.accept()?;
+    for (stream, _) in listener.connections() {
         let responder = options.responder();
         fibre::spawn(move || serve(&stream, responder, pool));
     }
+    Ok(())
 }
 
 /// Replies until the client goes away; an error ends the connection like a
