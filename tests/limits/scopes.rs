@@ -329,8 +329,9 @@ fn limited_forms_give_up_and_go_on() {
         let (begun, first) = (Instant::now(), interval.clone().tick());
         assert!(Instant::now() >= first && first > begun);
         // It is due, and stays so if it is not taken.
+        assert_eq!(interval.clone().tick_timeout(Duration::ZERO), Some(first));
+        assert_eq!(fibre::Interval::new(LONG).tick_timeout(SHORT), None);
         assert_eq!(interval.tick_within(Instant::now()), Ok(first));
-        assert_eq!(interval.clone().tick_timeout(Duration::ZERO), None);
         let given_up = interval.tick_within(Instant::now());
         assert!(given_up == Err(WaitError::TimedOut) || Instant::now() >= first + 4 * SHORT);
         let next = given_up.or_else(|_| interval.tick_within(Limit::Cancellation));
