@@ -31,6 +31,7 @@ pages! {
     from_tokio = "from-tokio";
     from_threads = "from-threads";
     from_pthreads = "from-pthreads";
+    production = "production";
     sizing = "sizing";
     tuning = "tuning";
     inside = "inside";
