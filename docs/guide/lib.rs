@@ -11,7 +11,7 @@ macro_rules! pages {
             mod $page {}
         )*
 
-        /// The pages whose programs are tests, as paths below `src/` without their ending.
+        /// The pages with programs that are tests, as paths below `src/` without their ending.
         #[cfg(test)]
         const PAGES: &[&str] = &[$($path),*];
     };
