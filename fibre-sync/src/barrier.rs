@@ -1,6 +1,6 @@
 //! A barrier: a number of parties go on when all of them have come.
 //!
-//! The parties that have come stand in the wait list, whose length is their count. The last party
+//! The parties that have come stand in the wait list. Its length is their count. The last party
 //! takes them all out as one chain, gives the lock back, and only then resumes them. So the barrier
 //! is *cyclic*: when the first of them goes on, the next round has begun. The round also no longer
 //! uses the barrier: any party that returns may free it, as POSIX has it, unless another is about

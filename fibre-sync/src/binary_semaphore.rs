@@ -1,10 +1,10 @@
 //! A semaphore with one permit at most.
 //!
-//! It is a counting semaphore whose releases saturate: a release that finds the permit there adds
-//! none. It has two relatives:
+//! It is a counting semaphore with releases that saturate: a release that finds the permit there
+//! adds none. It has two relatives:
 //!
-//! * a mutex, whose lock has an owner that gives it back; this permit has no owner, so one fibre
-//!   may release what another one acquires, and an interrupt-like "there is something to do" can be
+//! * a mutex: a lock has an owner that gives it back. This permit has no owner, so one fibre may
+//!   release what another one acquires, and an interrupt-like "there is something to do" can be
 //!   sent any number of times;
 //! * an [`AutoEvent`](crate::AutoEvent), which is the same thing seen as an event; this one is
 //!   strictly first come, first served.

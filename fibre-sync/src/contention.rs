@@ -25,7 +25,7 @@ const SHOWN: usize = 32;
 /// Whether the profile is on.
 static SWITCH: DebugFlag = DebugFlag::new("FIBRE_LOCK_PROFILE").with_report(say_all);
 
-/// All places at which a call has waited.
+/// All places where a call has waited.
 static PLACES: [AtomicPtr<Place>; LISTS] = [const { AtomicPtr::new(ptr::null_mut()) }; LISTS];
 
 /// How a call ended that found its lock taken.

@@ -36,7 +36,7 @@ use std::time::Duration;
 /// The second parameter chooses the lock. The default is fast and starves no caller for long. Where
 /// the mutex is held for longer than a microsecond or so while others wait, giving it back may let
 /// the next holder run at once, and the caller later: it is a switch then, as locking may be. With
-/// [`Settled`](crate::lock::Settled) it is none. Choose another lock only after measuring:
+/// [`Settled`](crate::lock::Settled) it never is. Choose another lock only after measuring:
 ///
 /// ```
 /// use fibre::sync::Mutex;

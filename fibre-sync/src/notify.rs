@@ -88,8 +88,8 @@ impl Notify {
         }
     }
 
-    /// Wakes all present waiters, and lets those pass whose [`Notified`] was made before. Keeps
-    /// nothing for others. Blocks nothing.
+    /// Wakes all present waiters, and lets callers with an earlier [`Notified`] pass. Keeps nothing
+    /// for others. Blocks nothing.
     pub fn notify_waiters(&self) {
         let mut state = self.state.lock();
         if !planted(faults::notify::BROADCAST_IS_NOT_COUNTED) {

@@ -108,7 +108,7 @@ impl Refusal {
 
 impl Once {
     fibre_core::const_outside_models! {
-        /// A `Once` whose closure has not run.
+        /// A `Once` that has not run its closure.
         #[must_use]
         pub const fn new() -> Self {
             Self {

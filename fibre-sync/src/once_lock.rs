@@ -4,8 +4,8 @@
 //! value, nothing is half done. So after an initialiser that has panicked (or failed), the next
 //! caller or one of its waiters tries again.
 //!
-//! The value lies beside a [`Once`], whose completion says that the value is there. Only the owner
-//! of the cell takes it out.
+//! The value lies beside a [`Once`]. Its completion says that the value is there. Only the owner of
+//! the cell takes it out.
 
 use crate::once::{Once, OnceState};
 use fibre_core::internal::within;

@@ -18,7 +18,7 @@
 //!    its number. So finding the initialiser takes no walk through the waiters.
 //! 3. `COMPLETE` is the last value, without a node and without the lock.
 //! 4. The store that ends an initialisation is its last touch of the word. The waiters that it
-//!    claimed form a chain of their own, whose nodes live until they are resumed.
+//!    claimed form a chain of their own, with nodes that live until they are resumed.
 //!
 //! # Memory ordering
 //!
@@ -93,7 +93,7 @@ impl Node {
 
 fibre_core::end_of_frame!(Node: next, before, waiter, linked);
 
-/// The word. See the module text.
+/// The word.
 #[derive(Debug)]
 pub(crate) struct OnceWord(AtomicPtr<Node>, Turn);
 
@@ -326,7 +326,7 @@ impl Drop for LockedWord<'_> {
     }
 }
 
-/// The claimed waiters, to be resumed in the order in which they came.
+/// The claimed waiters, to be resumed in order of arrival.
 #[must_use = "they sleep until they are resumed"]
 #[derive(Debug)]
 pub(crate) struct Claimed(*const Node);

@@ -11,11 +11,11 @@
 //! a wake-up from processor to processor (a *convoy*). Where turns are short, a woken fibre finds
 //! the lock free.
 //!
-//! Where turns are long, it may be woken in vain. It waits again, in front of the others, and is
-//! *urgent* now: while one is, the lock is handed over. So nobody is overtaken for long. A waiter
-//! loses one turn to those that barge. From then on, at most one writer overtakes a waiting reader.
-//! A waiting writer is overtaken by the writers that came before it and by as many batches of
-//! readers, each of which has only the readers that had come when it began.
+//! Where turns are long, it may be woken for nothing. It waits again, in front of the others, and
+//! is *urgent* now: while one is, the lock is handed over. So nobody is overtaken for long. A
+//! waiter loses one turn to those that barge. From then on, at most one writer overtakes a waiting
+//! reader. A waiting writer is overtaken by the writers that came before it and by as many batches
+//! of readers. Each batch has only the readers that had come when it began.
 //!
 //! A woken reader joins other readers although a writer waits: it was woken for this phase.
 //!
@@ -89,10 +89,10 @@ enum Purpose {
 #[derive(Debug, Default)]
 pub struct RawRwLock {
     word: RwWord,
-    /// Whether a reader in the queue was woken in vain. Under the queue's lock, as the next one;
-    /// they lie here because there is room.
+    /// Whether a reader in the queue was woken for nothing. Under the queue's lock, as the next
+    /// one; they lie here because there is room.
     urgent_reader: AtomicBool,
-    /// Whether a writer in the queue was woken in vain.
+    /// Whether a writer in the queue was woken for nothing.
     urgent_writer: AtomicBool,
     queue: Locked<Queue>,
 }

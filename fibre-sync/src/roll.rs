@@ -33,7 +33,7 @@ pub enum Failure<E> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfinished;
 
-/// The roll. See the module text.
+/// The roll.
 #[derive(Debug)]
 pub struct Roll<T, E> {
     state: Locked<State<T, E>>,
@@ -50,10 +50,10 @@ pub(crate) struct State<T, E> {
     entered: u64,
     /// Results that have not been taken, by the number of their fibre.
     results: BTreeMap<u64, T>,
-    /// The numbers of fibres in the order in which they ended. Those of results that were taken in
-    /// another order are passed over.
+    /// The numbers of fibres in the order they ended. Those of results that were taken in another
+    /// order are passed over.
     order: VecDeque<u64>,
-    /// The number of the fibre whose result is the next one in the order of starts.
+    /// The number of the fibre with the next result in the order of starts.
     next: u64,
     /// Whether it has failed. Stays when the failure is taken.
     failed: bool,

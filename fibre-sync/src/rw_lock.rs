@@ -1,7 +1,7 @@
 //! A read-write lock around a value.
 //!
-//! Guards over [`RawRwLock`], whose text explains the lock. As with the [`Mutex`](crate::Mutex),
-//! there is no poisoning: after a panic of a writer the lock is simply free.
+//! Guards over [`RawRwLock`], which explains the lock. As with the [`Mutex`](crate::Mutex), there
+//! is no poisoning: after a panic of a writer the lock is simply free.
 
 use crate::owner::Owner;
 use crate::raw_rw_lock::RawRwLock;
@@ -19,8 +19,8 @@ use std::time::Duration;
 /// these, and readers and writers take turns (see [`RawRwLock`]). So a fibre that reads must not
 /// read again before it is done: a writer that came in between would wait for the first read, and
 /// the second read for that writer. A lock that is given back is free for whoever runs, who may get
-/// it before a waiter that has been woken; a waiter that was woken in vain is handed the lock at
-/// the next turn. A reader has to unlock before it can write; a writer becomes a reader by
+/// it before a waiter that has been woken; a waiter that was woken for nothing is handed the lock
+/// at the next turn. A reader has to unlock before it can write; a writer becomes a reader by
 /// [`RwLockWriteGuard::downgrade`].
 ///
 /// Readers on several processors share one counter, and so a cache line. For reads of a few

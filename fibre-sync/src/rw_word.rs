@@ -56,7 +56,7 @@ pub(crate) enum Entry {
     Queued,
 }
 
-/// The word. See the module text.
+/// The word.
 #[derive(Debug, Default)]
 pub(crate) struct RwWord(AtomicU32);
 

@@ -123,7 +123,7 @@ fibre_core::end_of_frame! {
     Node: waiter, before, behind, shown, linked, alone, passed_over, may_win
 }
 
-/// The list, a ring. See the module text. Empty, it is all zeros.
+/// The list, a ring. Empty, it is all zeros.
 pub struct WaitList {
     /// The node that has waited longest; null if the list is empty.
     first: *const Node,
@@ -376,7 +376,7 @@ impl Claimed {
         self.length
     }
 
-    /// Resumes all of them, in the order in which they came. Blocks nothing.
+    /// Resumes all of them, in order of arrival. Blocks nothing.
     pub fn resume(self) {
         drop(self);
     }
@@ -417,7 +417,7 @@ pub enum Place {
     Last,
     /// Behind all others, showing wakers this pointer ([`WaitList::first_shows`]).
     LastShowing(*const ()),
-    /// Before all others: for a waiter that had its turn and was woken in vain.
+    /// Before all others: for a waiter that had its turn and was woken for nothing.
     First,
 }
 
@@ -520,7 +520,7 @@ pub unsafe fn wait_or_leave<S>(
     unsafe { wait_under(spot, lock, list, limit, enter, after, leave) }
 }
 
-/// [`wait_or_leave`] under a lock of another kind, whose guards `lock` makes.
+/// [`wait_or_leave`] under a lock of another kind; `lock` makes its guards.
 ///
 /// # Safety
 ///
@@ -584,7 +584,7 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    /// Threads that wait, in the order in which they came, and what woke each.
+    /// Threads that wait, in order of arrival, and what woke each.
     fn waiting(
         list: &Arc<Locked<WaitList>>,
         place: Place,

@@ -1,4 +1,4 @@
-//! A channel whose receivers each get every value.
+//! A channel that gives every value to every receiver.
 //!
 //! The values lie in a ring, each counted with the receivers that have not had it yet. A receiver
 //! has a place in the sequence of all values. As receivers take values in order, those that nobody

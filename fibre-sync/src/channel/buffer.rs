@@ -40,7 +40,7 @@ pub(crate) struct Ring<T> {
     head: usize,
     /// How many values there are.
     length: usize,
-    /// Whether it is none of those that the buffer keeps.
+    /// Whether it is one that the buffer does not keep.
     extra: bool,
     /// The ring behind this one.
     next: Option<NonNull<Ring<T>>>,
@@ -70,7 +70,7 @@ impl<T> Ring<T> {
         self.length == self.slots.len()
     }
 
-    /// Puts a value in, for which there is room.
+    /// Puts a value in. There is room for it.
     fn push(&mut self, value: T) {
         let place = self.head + self.length;
         let room = self.slots.len();
@@ -92,7 +92,7 @@ impl<T> Ring<T> {
     }
 }
 
-/// The buffer. See the module text.
+/// The buffer.
 pub(crate) struct Buffer<T> {
     /// The ring that values are taken from. The buffer owns the chain from here on.
     first: Option<NonNull<Ring<T>>>,
@@ -125,7 +125,7 @@ impl<T> Buffer<T> {
         }
     }
 
-    /// An empty buffer with rings of this room, of which it keeps so many.
+    /// An empty buffer with rings of this room, that keeps so many of them.
     const fn of(piece: usize, kept: usize) -> Self {
         Self {
             first: None,

@@ -1,10 +1,10 @@
 //! Sending and receiving by asynchronous code.
 //!
 //! A task that waits stands in the same line as fibres and threads, with the same place: a value
-//! goes from hand to hand, in the order in which all have come. It may be dropped at any moment,
-//! though. A sender that is dropped takes its value back, unless that has been sent. A receiver
-//! that is dropped with a value in its hand gives it back: to the receiver that has waited longest,
-//! or to the channel, in front of all others ([`Channel::give_back`]).
+//! goes from hand to hand, first come, first served. It may be dropped at any moment, though. A
+//! sender that is dropped takes its value back, unless that has been sent. A receiver that is
+//! dropped with a value in its hand gives it back: to the receiver that has waited longest, or to
+//! the channel, in front of all others ([`Channel::give_back`]).
 
 use super::errors::{RecvError, SendError};
 use super::shared::Channel;
@@ -50,7 +50,7 @@ impl<T> Turn<T> {
             };
             // SAFETY: this is the line that it has entered.
             unsafe { self.0.extra().leave(line) };
-            // SAFETY: taken out under the lock under which wakers claim it, and none has.
+            // SAFETY: taken out under the lock that wakers claim it under, and none has.
             unsafe { self.0.end() };
         }
         // A waker that has claimed it has left the slot alone since it gave the lock back.

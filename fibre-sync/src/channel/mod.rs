@@ -7,10 +7,10 @@
 //! * [`broadcast()`]: every value for every receiver; a slow one misses the oldest.
 //! * [`watch()`]: a value that changes; receivers see the latest.
 //!
-//! In the first four, values are received in the order in which they were sent, each once, and
-//! waiters are served in the order in which they came. If a receiver or sender waits, a value goes
-//! directly from hand to hand. To wait for several of these at once, use the macro
-//! [`select!`](crate::select), or [`Select`] if their number is known only at run time.
+//! In the first four, values are received in the order they were sent, each once, and waiters are
+//! served in order of arrival. If a receiver or sender waits, a value goes directly from hand to
+//! hand. To wait for several of these at once, use the macro [`select!`](crate::select), or
+//! [`Select`] if their number is known only at run time.
 //!
 //! ```
 //! let (sender, receiver) = fibre::channel::bounded(10);

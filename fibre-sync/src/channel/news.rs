@@ -31,8 +31,8 @@ pub(super) fn leave<S: News>(senders: &AtomicUsize, state: &Locked<S>) {
     }
 }
 
-/// Waits until `look`, under the lock, finds something; in vain if it finds nothing and the channel
-/// is closed. Blocks the fibre (or thread).
+/// Waits until `look`, under the lock, finds something. It gives up if the channel is closed and
+/// nothing is found. Blocks the fibre (or thread).
 pub(super) fn wait_for<S: News, F>(
     state: &Locked<S>,
     limit: Limit,

@@ -1,7 +1,7 @@
 //! A channel, as both of its ends share it: blocking calls, and closing.
 //!
 //! A caller that cannot go on puts a [`Place`] into its frame and into one of the channel's two
-//! lists. It does so under the same lock under which it has seen that it cannot go on. The rest is
+//! lists. It does so under the lock that it held when it saw that it could not go on. The rest is
 //! explained in [`state`](super::state); why there is a lock at all, in docs/decisions/0017.
 //!
 //! The channel closes when the last handle of one of its ends is dropped, or by a call. The handles
@@ -34,7 +34,7 @@ pub(crate) enum Failed {
     Closed,
 }
 
-/// See the module text.
+/// The part of a channel that both of its ends share.
 pub(crate) struct Channel<T> {
     /// The state that the lock protects.
     state: Locked<State<T>>,
@@ -229,7 +229,7 @@ impl<T> Channel<T> {
     }
 
     /// If the processor has nothing else to do, looks for a moment whether the number of values
-    /// changes from `length`, at which the caller cannot go on.
+    /// changes from `length`: with so many the caller cannot go on.
     #[inline]
     fn spin_while(&self, length: usize) {
         // In a rendezvous channel the number never changes.

@@ -31,7 +31,7 @@ use fibre_core::Left;
 use fibre_core::internal::{Resume, Waiter};
 use fibre_core::sync::{Cell, planted};
 
-/// The value that a waiter sends or receives. See the module text.
+/// The value that a waiter sends or receives.
 pub(crate) struct Slot<T> {
     /// The token that the waiter is woken with: it says which one of several waits has succeeded.
     token: Cell<u32>,
@@ -78,7 +78,7 @@ pub(crate) enum Taken<T> {
 /// The work of a receiver after it has given the lock back.
 #[must_use]
 pub(crate) struct Afterwards<T> {
-    /// A waiting sender whose value has been sent, to be resumed.
+    /// A waiting sender to be resumed: its value has been sent.
     sender: Option<Resume>,
     /// Memory that is no longer used, to be freed.
     _ring: Option<Box<Ring<T>>>,
@@ -94,7 +94,7 @@ impl<T> Afterwards<T> {
     }
 }
 
-/// See the module text.
+/// What a channel's lock protects.
 pub(crate) struct State<T> {
     /// Values that have been sent and not yet received.
     buffer: Buffer<T>,
@@ -321,7 +321,7 @@ impl<T> Place<T> {
         }
     }
 
-    /// [`enter`](Self::enter) for a selection, whose waiter stands in other lines, too.
+    /// [`enter`](Self::enter) for a selection. Its waiter stands in other lines, too.
     ///
     /// # Safety
     ///

@@ -121,8 +121,8 @@ impl<T> WatchSender<T> {
     }
 
     /// Changes the value in its place, if `change` says that it does; returns what it said. Blocks
-    /// as [`send`](Self::send). `change` had better not block: readers wait meanwhile. If it
-    /// panics, receivers are not told.
+    /// as [`send`](Self::send). `change` should not block: readers wait meanwhile. If it panics,
+    /// receivers are not told.
     ///
     /// ```
     /// let (load, mut seen) = fibre::channel::watch(vec![0; 4]);
@@ -156,7 +156,7 @@ impl<T> WatchSender<T> {
         self.0.value.read()
     }
 
-    /// Another receiver, to which the present value is not new.
+    /// Another receiver. The present value is not new to it.
     #[must_use]
     pub fn subscribe(&self) -> WatchReceiver<T> {
         WatchReceiver::new(&self.0, self.0.version())

@@ -123,7 +123,7 @@ impl GroupBuilder {
         self
     }
 
-    /// Has the group cancelled with a token. Default: with that of the calling fibre, if it has
+    /// Cancels the group together with a token. Default: with that of the calling fibre, if it has
     /// one.
     #[must_use]
     pub fn cancel_token(mut self, token: &CancelToken) -> Self {
@@ -184,7 +184,7 @@ impl GroupBuilder {
     }
 }
 
-/// Cancels a group: one that has failed, or whose body is unwound.
+/// Cancels a group: one that has failed, or one with a body that unwinds.
 struct CancelOnDrop<'a>(&'a CancelToken);
 
 impl Drop for CancelOnDrop<'_> {
@@ -353,7 +353,7 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
         None
     }
 
-    /// Starts a fibre whose result is for [`next`](Self::next) and its kin. In a group that has
+    /// Starts a fibre; [`next`](Self::next) and its kin return its result. In a group that has
     /// failed, it drops `f` instead.
     ///
     /// While the group has as many fibres as it may have, blocks the fibre (or thread); so a fibre
@@ -374,8 +374,8 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
         self.start(f, move |roll, value| roll.keep(number, value));
     }
 
-    /// Starts a fibre without a result: for a group of connections, of which there may be any
-    /// number. Otherwise as [`spawn`](Self::spawn).
+    /// Starts a fibre without a result: for a group of any number of connections, say. Otherwise as
+    /// [`spawn`](Self::spawn).
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -432,26 +432,26 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
         panic!("cannot spawn a fibre: {error}")
     }
 
-    /// The next result, in the order in which fibres ended. Blocks the fibre (or thread) until
-    /// there is one. `None`: no fibre is left, or the group has failed.
+    /// The next result, in the order fibres end. Blocks the fibre (or thread) until there is one.
+    /// `None`: no fibre is left, or the group has failed.
     #[must_use = "the result is taken"]
     pub fn next(&self) -> Option<T> {
         self.shared.roll.next()
     }
 
-    /// The next result, in the order in which fibres were started; otherwise as
-    /// [`next`](Self::next). A group uses one order or the other.
+    /// The next result, in the order fibres were started; otherwise as [`next`](Self::next). A
+    /// group uses one order or the other.
     #[must_use = "the result is taken"]
     pub fn next_in_order(&self) -> Option<T> {
         self.shared.roll.next_in_order()
     }
 
-    /// The results in the order in which fibres end.
+    /// The results in the order fibres end.
     pub fn results(&self) -> impl Iterator<Item = T> {
         std::iter::from_fn(|| self.next())
     }
 
-    /// The results in the order in which fibres were started.
+    /// The results in the order fibres were started.
     ///
     /// ```
     /// use std::time::Duration;

@@ -6,8 +6,8 @@
 //! fibres to run, the caller lets those go first instead of trying for long: a fibre that yields
 //! stays ready and needs no waker.
 //!
-//! Where turns are very long ([`Turns`]), to yield would only keep the caller out of the list, in
-//! which the unlocker looks for who is next.
+//! Where turns are very long ([`Turns`]), to yield would only keep the caller out of the list,
+//! where the unlocker looks for the next holder.
 //!
 //! A caller leaves a hot lock ([`heat`](super::heat)) alone for as long as a slice, if its
 //! processor has nothing else to do; otherwise it blocks.
@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 /// before.
 const LONGEST_PAUSE: u32 = 8;
 
-/// The longest pause for a fibre whose processor has nothing else to do, and would go to sleep.
+/// The longest pause for a fibre if its processor has nothing else to do, and would go to sleep.
 const LONGEST_IDLE_PAUSE: u32 = 64;
 
-/// The longest pause after which a spin counts as short: the lock's turns are short, too.
+/// The longest pause of a spin that counts as short: the lock's turns are short, too.
 const LONGEST_SHORT_PAUSE: u32 = 4;
 
 /// How often a fibre yields before it blocks.

@@ -32,7 +32,7 @@ const HOT: u32 = 4;
 
 /// The shortest long turn: some switches.
 const LONG: Duration = Duration::from_nanos(700);
-/// The shortest turn during which it is no use to yield.
+/// The shortest turn that it is no use to yield for.
 const VERY_LONG: Duration = Duration::from_micros(10);
 
 /// How long a lock's turns are.
@@ -46,9 +46,9 @@ pub enum Turns {
     VeryLong,
 }
 
-/// See the module text. The lowest bits count how many times in a row the lock was taken often, or
-/// say that its turns are long; the others say when it was last taken after a spin, in [`ticks`].
-/// All zeros at first.
+/// What a lock remembers of its turns. The lowest bits count how many times in a row the lock was
+/// taken often, or say that its turns are long; the others say when it was last taken after a spin,
+/// in [`ticks`]. All zeros at first.
 #[derive(Debug, Default)]
 pub struct Heat(AtomicU32);
 

@@ -1,12 +1,12 @@
-//! Locks whose waiters block, in a list.
+//! Locks with waiters that block, in a list.
 //!
 //! The unlocker frees the word and wakes the waiter that has waited longest, which competes with
 //! newcomers (*blocking with barging*, thesis section 3.3): a running fibre that needs the lock
-//! need not wait until a sleeping one has woken up. A waiter that was woken in vain waits in front
-//! of the others, and in the [`Hybrid`] it asks for the baton [`PATIENCE`] later. Then the next
-//! unlock does not free the word but hands it over. (Go's mutex does the same, but its patience
-//! begins with the wait; so a lock with a thousand waiters is a baton, because all of them have
-//! waited for long.) A round of the waiters behind it get the lock in the same way. A
+//! need not wait until a sleeping one has woken up. A waiter that was woken for nothing waits in
+//! front of the others, and in the [`Hybrid`] it asks for the baton [`PATIENCE`] later. Then the
+//! next unlock does not free the word but hands it over. (Go's mutex does the same, but its
+//! patience begins with the wait; so a lock with a thousand waiters is a baton, because all of them
+//! have waited for long.) A round of the waiters behind it get the lock in the same way. A
 //! [`Baton`](super::Baton) is always handed over.
 //!
 //! A waiter marks the word before it sleeps, and a woken one that finds the lock taken marks it
@@ -31,8 +31,7 @@
 //! that processor, and then nobody would have the lock.
 //!
 //! A fibre that finds every lock free would never leave its processor, and the fibres it woke there
-//! would starve. So locking is a point at which it lets them run from time to time
-//! ([`yield_point`]).
+//! would starve. So when it locks, it lets them run from time to time ([`yield_point`]).
 
 use super::attempt::attempt;
 use super::heat::Turns;
@@ -51,12 +50,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-/// How long a waiter of a [`Hybrid`] lets others go first once it has been woken in vain.
+/// How long a waiter of a [`Hybrid`] lets others go first once it has been woken for nothing.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// How many waiters are handed the lock in a row once one has run out of patience. The ones behind
-/// it have waited for as long, and each would otherwise be woken in vain for a millisecond of its
-/// own.
+/// it have waited for as long, and each would otherwise be woken for nothing for a millisecond of
+/// its own.
 const ROUND: u32 = 64;
 
 /// How much of a round one waiter of another processor uses up: the lock is unused while that
@@ -121,8 +120,8 @@ macro_rules! manner {
 pub(super) use manner;
 
 manner!(
-    /// [`SpinThenBlock`](super::SpinThenBlock), but a waiter that was woken in vain a millisecond
-    /// ago is handed the lock.
+    /// [`SpinThenBlock`](super::SpinThenBlock), but a waiter that was woken for nothing a
+    /// millisecond ago is handed the lock.
     Hybrid,
     HybridManner,
     "hybrid",

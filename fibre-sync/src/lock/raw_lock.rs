@@ -23,8 +23,8 @@ pub unsafe trait RawLock: Default + Send + Sync {
     #[track_caller]
     fn lock_within(&self, limit: Limit) -> bool;
 
-    /// [`lock_within`](Self::lock_within) for a caller that is shown to wait for `awaited`, of
-    /// which the lock is a part. A lock that does not provide this waits as
+    /// [`lock_within`](Self::lock_within) for a caller that is shown to wait for `awaited`; the
+    /// lock is a part of that. A lock that does not provide this waits as
     /// [`lock_within`](Self::lock_within) does.
     #[inline]
     #[track_caller]

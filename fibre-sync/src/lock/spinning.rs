@@ -1,4 +1,4 @@
-//! A lock whose waiters never block.
+//! A lock with waiters that never block.
 //!
 //! Test and test-and-set: a caller that finds the lock taken looks until it is free. After each
 //! short spin a fibre lets the others of its processor run, as the holder may be one of them; a
@@ -12,7 +12,7 @@ use fibre_core::internal::{unwind_if_over, yield_point};
 use fibre_core::sync::{AtomicBool, Ordering, SPIN_LIMIT, spin_hint};
 use fibre_core::{Limit, is_cancelled, yield_now};
 
-/// See the module text.
+/// A lock that is tried again and again until it is free.
 #[derive(Debug, Default)]
 pub struct Spinning {
     held: AtomicBool,

@@ -5,12 +5,12 @@
 //!   ROUND      KEEN    URGENT   LIST    WAITING   HELD
 //! ```
 //!
-//! * ***HELD**: the lock is held.
-//! * ***WAITING**: a waiter is in the list, or was. The unlocker has to look.
-//! * ***LIST**: the list is held. This bit is a lock of its own, held for a few instructions.
-//! * ***URGENT**: the first waiter in the list wants the lock handed over.
-//! * ***ROUND**: how many more waiters are handed the lock, one after the other.
-//! * ***KEEN**: the holder was woken for the lock and found it free, so more of the waiters should
+//! * **HELD**: the lock is held.
+//! * **WAITING**: a waiter is in the list, or was. The unlocker has to look.
+//! * **LIST**: the list is held. This bit is a lock of its own, held for a few instructions.
+//! * **URGENT**: the first waiter in the list wants the lock handed over.
+//! * **ROUND**: how many more waiters are handed the lock, one after the other.
+//! * **KEEN**: the holder was woken for the lock and found it free, so more of the waiters should
 //!   be awake.
 //!
 //! The holder of `HELD` and `LIST` is alone with the word: others set `WAITING` only with `LIST`,
@@ -30,7 +30,7 @@ use fibre_core::sync::{AtomicU32, Backoff, Ordering, planted};
 use std::cell::UnsafeCell;
 use std::fmt;
 
-/// See the module text.
+/// The bits of the word, lowest first.
 const HELD: u32 = 1;
 const WAITING: u32 = 1 << 1;
 const LIST: u32 = 1 << 2;
@@ -39,7 +39,7 @@ const KEEN: u32 = 1 << 4;
 /// The unit of the count of a round.
 const ROUND: u32 = 1 << 5;
 
-/// The word and the list. See the module text. A free word without waiters is all zeros.
+/// The word and the list. A free word without waiters is all zeros.
 #[repr(C)]
 pub struct LockWord {
     word: AtomicU32,

@@ -1,8 +1,8 @@
 //! A barrier as pthreads have it.
 //!
 //! A resumed party does not touch the barrier any more, so any party may destroy it. One case
-//! remains: parties whose deadline came just then. The last party has counted them, and they are
-//! about to look at the barrier once more. So parties whose wait has a limit are counted, from
+//! remains: parties that had just reached their deadline. The last party has counted them, and they
+//! are about to look at the barrier once more. So parties that wait with a limit are counted, from
 //! before the wait begins until they are done with the barrier, and a destruction waits for them.
 
 use crate::faults;
@@ -86,8 +86,8 @@ impl Barrier {
         Ok(is_serial)
     }
 
-    /// Ends the use of the barrier. Blocks the fibre (or thread) for the moment that those need to
-    /// leave whose deadlines came together with the last party.
+    /// Ends the use of the barrier. Blocks the fibre (or thread) while parties leave that had
+    /// reached their deadlines as the last party came.
     ///
     /// # Errors
     ///

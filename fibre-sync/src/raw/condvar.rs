@@ -2,10 +2,10 @@
 //!
 //! A waiter enters the list while it still holds the mutex. A claimed waiter does not touch the
 //! condition variable any more, so that may be destroyed right after a broadcast. One case remains:
-//! waiters whose deadline came just then. The broadcast has taken them out and lost the claim, and
-//! they are about to look at the list once more, to leave it. So the waiters *inside* are counted:
-//! not claimed, and not gone. If the list is empty and a waiter is inside, it is of that kind, and
-//! the destruction waits for it.
+//! waiters that had just reached their deadline. The broadcast has taken them out and lost the
+//! claim, and they are about to look at the list once more, to leave it. So the waiters *inside*
+//! are counted: not claimed, and not gone. If the list is empty and a waiter is inside, it is of
+//! that kind, and the destruction waits for it.
 //!
 //! A wait unlocks a recursive mutex by one level, as in glibc: if it was locked twice, it stays
 //! locked during the wait.
@@ -99,7 +99,7 @@ impl Condvar {
         }
     }
 
-    /// The clock by which deadlines are told ([`Wait::at`]).
+    /// The clock of deadlines ([`Wait::at`]).
     #[must_use]
     pub const fn clock(&self) -> Clock {
         match self.clock {
@@ -210,8 +210,8 @@ impl Condvar {
         Ok(())
     }
 
-    /// Ends the use of the condition variable. Blocks the fibre (or thread) for the moment that
-    /// those need to leave whose deadlines came together with the last broadcast.
+    /// Ends the use of the condition variable. Blocks the fibre (or thread) while waiters leave
+    /// that had reached their deadlines at the last broadcast.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Words at whose addresses fibres wait, as threads do in the kernel (`futex`).
+//! Words that fibres wait at, by their addresses, as threads do in the kernel (`futex`).
 //!
 //! A table has a list of waiters for each of its buckets, and an address belongs to one of them. A
 //! waiter shows its address, so a wake takes only those that wait for the same one. Waiting
@@ -34,7 +34,7 @@ const BUCKETS: usize = fibre_core::const_or!(1024, 1);
 /// How often fibres come first in a row, and one.
 const TURN: u8 = 16;
 
-/// The lists of all words. See the module text.
+/// The lists of all words.
 ///
 /// ```
 /// use fibre::sync::raw::{Error, FutexTable, Wait};
@@ -111,7 +111,7 @@ impl Default for FutexTable {
 
 impl FutexTable {
     fibre_core::const_outside_models! {
-        /// A table in which no fibre waits.
+        /// A table without waiters.
         #[must_use]
         pub const fn new() -> Self {
             Self {

@@ -30,7 +30,7 @@
 //! * `semaphore`: semaphores;
 //! * `once`: `pthread_once`;
 //! * `spin`: spin locks;
-//! * `futex`: words at whose addresses fibres wait;
+//! * `futex`: words that fibres wait at, by their addresses;
 //! * `wait`: how long a call waits;
 //! * `error`: what calls fail with.
 

@@ -212,7 +212,7 @@ impl Mutex {
         }
     }
 
-    /// Has a normal mutex, which nobody else uses yet, note its owner, if deadlocks are looked for.
+    /// Makes a normal mutex note its owner, if deadlocks are looked for. Nobody else uses it yet.
     pub fn note_owners(&mut self) {
         if are_deadlocks_looked_for() {
             self.begin_to_note();

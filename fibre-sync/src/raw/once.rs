@@ -1,6 +1,6 @@
 //! Initialisation that happens once, as pthreads have it.
 //!
-//! `pthread_once_t` has four bytes, in which no list fits. So the word holds only the progress. The
+//! `pthread_once_t` has four bytes, too few for a list. So the word holds only the progress. The
 //! initialiser stands in a table, by the address of the word: a few chains, each under a lock of
 //! its own that is held for a few instructions. An entry lies in the frame of its initialiser,
 //! holds the initialiser's number, and has the list of its waiters. The table is empty when nothing
@@ -109,14 +109,14 @@ impl Chain {
     }
 }
 
-/// The chain in which a word is entered.
+/// The chain that a word is entered in.
 #[cfg(not(loom))]
 fn chain(once: *const Once) -> &'static Locked<Chain> {
     static TABLE: [Locked<Chain>; CHAINS] = [const { Locked::new(Chain::new()) }; CHAINS];
     &TABLE[once.addr() / align_of::<Once>() % CHAINS]
 }
 
-/// The chain in which a word is entered: all of a model's are in one.
+/// The chain that a word is entered in: all of a model's are in one.
 #[cfg(loom)]
 fn chain(_: *const Once) -> &'static Locked<Chain> {
     loom::lazy_static! {

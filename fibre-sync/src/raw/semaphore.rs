@@ -5,8 +5,8 @@
 //!   DESTROYED   permits       QUEUED   LISTED
 //! ```
 //!
-//! * ***LISTED**: the list is held. This bit is a lock that is held for a few instructions.
-//! * ***QUEUED**: the list has waiters. Permits go to them, and newcomers wait, too.
+//! * **LISTED**: the list is held. This bit is a lock that is held for a few instructions.
+//! * **QUEUED**: the list has waiters. Permits go to them, and newcomers wait, too.
 //!
 //! Signal handlers may call `sem_post`, also a handler that has interrupted the holder of this very
 //! list. So a post never waits for the list. If the list is empty or held, the post adds its permit
@@ -41,7 +41,7 @@ use fibre_core::{Limit, WaitKind, WaitObject};
 use std::cell::UnsafeCell;
 use std::fmt;
 
-/// See the module text.
+/// The bits of the word, lowest first.
 const LISTED: u64 = 1;
 const QUEUED: u64 = 1 << 1;
 const PERMIT: u64 = 1 << 2;
@@ -61,7 +61,7 @@ const DESTROYED: u64 = 1 << 63;
 /// ```
 #[repr(C)]
 pub struct Semaphore {
-    /// See the module text.
+    /// The permits and the two bits.
     word: AtomicU64,
     /// Zero, where glibc's object says whether processes share it, which C libraries ask.
     _tag: u64,
@@ -349,8 +349,8 @@ impl Semaphore {
     }
 }
 
-/// The right to the list. Dropping it gives the list back, and resumes the waiters for which there
-/// are permits.
+/// The right to the list. Dropping it gives the list back, and resumes the waiters that there are
+/// permits for.
 #[must_use = "the list is given back at once"]
 struct ListGuard<'a> {
     semaphore: &'a Semaphore,

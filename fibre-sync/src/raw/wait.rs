@@ -180,8 +180,8 @@ pub(crate) fn until(gone: impl Fn() -> Result<bool>) -> Result {
     Ok(())
 }
 
-/// The time between two times of a clock, of whose nanoseconds there are less than a second's; none
-/// if the second one is earlier.
+/// The time between two times of a clock, zero if the second one is earlier. Each has less than a
+/// second's nanoseconds.
 fn distance(now: (i64, i64), then: (i64, i64)) -> Duration {
     let nanoseconds =
         |time: (i64, i64)| i128::from(time.0) * i128::from(SECOND) + i128::from(time.1);

@@ -3,11 +3,11 @@
 //! First each arm is tried by itself. If none can be completed, one waiter enters the lists of all,
 //! in two steps:
 //!
-//! 1. *Joint* arms, those of channels, may serve another selection, which may be doing the same.
-//!    So their locks are taken, in the order of their addresses; they are tried once more; and if
-//!    it is still so, all enter their lines. There is no moment at which a selection stands in
-//!    some lines and not in others: two selections that could serve each other find each other,
-//!    and none finds itself. All locks are held for a few instructions for each arm.
+//! 1. *Joint* arms, those of channels, may serve another selection, which may be doing the same. So
+//!    their locks are taken, in the order of their addresses; they are tried once more; and if it
+//!    is still so, all enter their lines. At no moment does a selection stand in some lines and not
+//!    in others: two selections that could serve each other find each other, and none finds itself.
+//!    All locks are held for a few instructions for each arm.
 //! 2. The others enter one after the other, each under its own lock. From the first one on a
 //!    waker may claim the waiter. An arm that finds itself ready takes nothing yet: the selection
 //!    first claims its own waiter. If it wins, no waker can, so it leaves all lists and tries that
@@ -15,7 +15,7 @@
 //!
 //! The claim of the one waiter decides, so nothing is handed to a selection that goes elsewhere,
 //! and no wake-up has to be passed on. All arms leave their lists before the waiter's frame ends,
-//! and say then whose waker has won; a waker that lost has noted that in the node
+//! and say then which waker has won; a waker that lost has noted that in the node
 //! ([`WaitList::leave`](crate::WaitList::leave)), as both have taken a node out.
 //!
 //! Arms for time enter no list. The wait ends at the first of their moments, which is no limit of
@@ -223,7 +223,7 @@ fn look_at_last(arms: &mut [Standing<'_>], limit: Limit) -> Waited {
     }
 }
 
-/// A wait of a selection. See the module text.
+/// A wait of a selection.
 struct Wait<'w, 's> {
     /// The arms, joint ones first.
     arms: &'w [Standing<'s>],
@@ -282,7 +282,7 @@ impl Wait<'_, '_> {
         done
     }
 
-    /// Leaves all lists, and finds the arm whose waker has claimed the waiter.
+    /// Leaves all lists, and finds the arm of the waker that has claimed the waiter.
     fn leave(&self, waiter: &Waiter) {
         let stays = planted(faults::select::ARM_STAYS_IN_ITS_LINE);
         let entered = &self.arms[..self.entered.get()];

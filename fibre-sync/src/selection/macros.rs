@@ -45,8 +45,8 @@ pub fn within(limit: impl Into<Limit>) -> Patience {
 /// Waits for one of several things, whatever they are: the one that comes first. The others lose
 /// nothing: no value, permit, connection or signal. An arm is
 ///
-/// * `pattern = arm => body`, where `arm` is an [`Arm`](crate::selection::Arm): a call whose name
-///   ends in `_arm`, and which stands beside the call that waits. The module
+/// * `pattern = arm => body`, where `arm` is an [`Arm`](crate::selection::Arm): a call with a name
+///   that ends in `_arm`, beside the call that waits. The module
 ///   [`fibre::select`](crate::selection) has a table of them.
 /// * `recv(receiver) -> pattern => body`, for `pattern = receiver.recv_arm() => body`: the pattern,
 ///   which fits all values, is a [`Result<T, RecvError>`](crate::channel::RecvError), as a channel

@@ -1,7 +1,7 @@
 //! Selections: waiting for one of several things.
 //!
 //! The macro [`select!`](crate::select) takes arms, whatever they wait for: each is an [`Arm`],
-//! whose contract is told there. [`any()`] is for a number of arms that is known only at run time.
+//! which states their contract. [`any()`] is for a number of arms that is known only at run time.
 //!
 //! Files:
 //!

@@ -75,8 +75,8 @@ impl Watchers {
         }
     }
 
-    /// Has the watcher look that has waited longest: for a change that one of them can use up,
-    /// whichever it is. Blocks nothing.
+    /// Makes the watcher that has waited longest look again: for a change that any one of them can
+    /// use up. Blocks nothing.
     pub fn notify_one(&self) {
         let mut state = self.state.lock();
         state.count = state.count.wrapping_add(1);
@@ -87,7 +87,7 @@ impl Watchers {
         }
     }
 
-    /// Has all watchers look. Blocks nothing.
+    /// Makes all watchers look again. Blocks nothing.
     pub fn notify_all(&self) {
         let mut state = self.state.lock();
         state.count = state.count.wrapping_add(1);
@@ -97,8 +97,8 @@ impl Watchers {
     }
 
     /// An arm that is chosen when `look` returns a value. It is called at first, and after
-    /// notifications, in the selecting fibre or thread; it may be called in vain. What it takes
-    /// from the object has to be in the value.
+    /// notifications, in the selecting fibre or thread; a call may find nothing. What it takes from
+    /// the object has to be in the value.
     pub fn watch<T, F: FnMut() -> Option<T>>(&self, look: F) -> WatchArm<'_, F> {
         let watch = Watch {
             watchers: self,

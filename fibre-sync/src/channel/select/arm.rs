@@ -37,7 +37,7 @@ enum Duty<T> {
     Afterwards(Afterwards<T>),
 }
 
-/// See the module text.
+/// One operation on one channel, as an arm.
 pub(crate) struct Operation<'a, T> {
     channel: &'a Channel<T>,
     way: Way,
@@ -70,7 +70,7 @@ pub(crate) trait AnyOperation: Joint {
     fn attempt_alone(&self) -> bool;
 }
 
-/// The operation with its type, of which it is by the channel that it is of.
+/// The operation with its type. The channel that it belongs to vouches for that type.
 ///
 /// # Panics
 ///
@@ -289,8 +289,7 @@ unsafe impl Candidate for OperationSeat<'_> {
     }
 }
 
-/// The methods of an arm over an operation, whose result is made by `result` from what lies in its
-/// slot.
+/// The methods of an arm over an operation. `result` makes its result from what lies in its slot.
 macro_rules! operation_arm {
     ($(#[$about:meta])* $arm:ident => $output:ty, $result:expr) => {
         $(#[$about])*

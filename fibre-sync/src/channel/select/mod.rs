@@ -19,9 +19,9 @@ use fibre_core::{Limit, WaitError};
 use std::fmt;
 use std::time::Duration;
 
-/// A number of operations, one of which is to be carried out: the one that can be, or becomes
-/// so, first. If several can be carried out, which one it is differs from time to time, so
-/// that none is kept from its turn by the others.
+/// A number of operations, and one of them is to be carried out: the one that can be, or becomes
+/// so, first. If several can be carried out, which one it is differs from time to time, so that
+/// none is kept from its turn by the others.
 ///
 /// What is to be sent is handed in with its operation, and stays in the selection until it is
 /// chosen, [taken back](Self::take_back), or dropped with the selection. A selection may be

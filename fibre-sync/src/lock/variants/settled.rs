@@ -3,8 +3,8 @@
 use crate::lock::queued::manner;
 
 manner!(
-    /// A [`Hybrid`](super::super::Hybrid) whose unlock never lets others run: it frees the lock
-    /// however long turns are, unless the first waiter has waited for long.
+    /// A [`Hybrid`](super::super::Hybrid) with an unlock that never lets others run: it frees the
+    /// lock however long turns are, unless the first waiter has waited for long.
     Settled,
     SettledManner,
     "settled",
