@@ -170,7 +170,7 @@ mod tests {
     use fibre_core::internal::Outcome;
     use fibre_core::{Cluster, JoinHandle, yield_now};
 
-    /// An acceptor whose pause is the longest one.
+    /// An acceptor that pauses for the longest time.
     fn starved_acceptor() -> JoinHandle<()> {
         let backoff = Backoff {
             failures: AtomicU32::new(DOUBLINGS + 1),

@@ -108,9 +108,9 @@ pub trait IoChoices: Sized {
     #[must_use]
     fn lazy_registration(self, lazy: bool) -> Self;
 
-    /// Whether all fibres for which there are events are queued before processors are woken for
-    /// them. Default: no, or the environment variable `FIBRE_BATCHED_UNBLOCKING` (`0` or `1`).
-    /// Source: thesis, section 3.4.2.
+    /// Whether all fibres with events are queued before processors are woken for them. Default: no,
+    /// or the environment variable `FIBRE_BATCHED_UNBLOCKING` (`0` or `1`). Source: thesis, section
+    /// 3.4.2.
     #[must_use]
     fn batched_unblocking(self, batched: bool) -> Self;
 }

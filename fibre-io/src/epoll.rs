@@ -25,7 +25,7 @@ const BOTH: EventFlags = EventFlags::IN
     .union(EventFlags::RDHUP)
     .union(EventFlags::ET);
 
-/// See the module text.
+/// An epoll instance.
 #[derive(Debug)]
 pub(crate) struct Epoll {
     /// The instance.

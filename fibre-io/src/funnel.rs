@@ -17,8 +17,8 @@
 //! 2. A call that would block makes sure that events come *before* it waits. Registering reports
 //!    the present state, so what came before the registration is an event, too.
 //! 3. A call that was woken and does not use the event up wakes the next waiter.
-//! 4. A call whose time is over tries once more before it fails. It so finds what came while its
-//!    processor did not poll for events.
+//! 4. A call that has run out of time tries once more before it fails. It so finds what came while
+//!    its processor did not poll for events.
 //!
 //! Callers differ in what has the descriptor, which is their [`Policy`]: an object of this runtime
 //! ([`Source`](crate::Source)), or a number that any code may close (`raw::Call`). *Untold*
@@ -90,9 +90,8 @@ pub trait Policy {
     fn register(&mut self) -> Result<(), Self::Error>;
 
     /// Registers a descriptor that is not registered yet, for a read of what the call before has
-    /// drained, and returns whether it is now. A read that tries first does so nearly always in
-    /// vain where the peer has to answer over a network; registering reports what has come
-    /// meanwhile.
+    /// drained, and returns whether it is now. A read that tries first nearly always fails where
+    /// the peer has to answer over a network; registering reports what has come meanwhile.
     fn registers_first(&mut self) -> bool {
         false
     }
@@ -120,7 +119,7 @@ pub trait Policy {
         Ok(None)
     }
 
-    /// The error of a call whose descriptor has been closed.
+    /// The error of a call on a descriptor that has been closed.
     fn closed(&self) -> Self::Error;
 
     /// The error of a call that would block and does not wait, or not any longer.

@@ -189,8 +189,8 @@ fn poll_within(fds: &mut [PollFd<'_>], limit: Limit) -> io::Result<usize> {
 ///
 /// # Errors
 ///
-/// As [`poll`]'s, and those of `find`, of which `EBADF` says that the descriptor has been closed
-/// since the look.
+/// As [`poll`]'s, and those of `find`; its `EBADF` says that the descriptor has been closed since
+/// the look.
 pub fn poll_numbers(
     fds: &mut [PollFd<'_>],
     limit: Limit,

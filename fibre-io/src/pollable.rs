@@ -12,7 +12,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// A holder of a descriptor, whose calls block the fibre instead of the thread.
+/// A holder of a descriptor, with calls that block the fibre instead of the thread.
 ///
 /// It owns the value it is made of, or borrows it: a reference and a [`BorrowedFd`] have a
 /// descriptor, too. The descriptor is made non-blocking, which concerns all who share its open

@@ -1,10 +1,10 @@
 //! What calls do between tries besides waiting at a gate: they let other fibres run, or pause.
 //!
 //! Two calls of Unix sockets can find no room and get no event when there is room again: `connect`
-//! to a listener whose queue is full, and `sendto` to a full socket from one that is not connected
-//! to it. A blocking call waits for room inside the kernel. Here the fibre first yields a few
-//! times, as the fibre that makes room may be among the others. Then it sleeps between tries, from
-//! 50 µs to 5 ms.
+//! to a listener with a full queue, and `sendto` to a full socket from one that is not connected to
+//! it. A blocking call waits for room inside the kernel. Here the fibre first yields a few times,
+//! as the fibre that makes room may be among the others. Then it sleeps between tries, from 50 µs
+//! to 5 ms.
 //!
 //! Fibres that wait so have no order, and a busy newcomer that takes the room can keep one of them
 //! out.

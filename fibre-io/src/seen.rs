@@ -2,7 +2,7 @@
 
 use fibre_core::sync::{AtomicU64, Ordering, planted};
 
-/// The count up to which arrivals have been seen. Several callers may take at once.
+/// How many arrivals have been seen. Several callers may take at once.
 #[derive(Debug)]
 pub struct SequenceCursor(AtomicU64);
 
@@ -37,7 +37,7 @@ impl SequenceCursor {
         }
     }
 
-    /// The count up to which all arrivals have been taken.
+    /// How many arrivals have been taken, without a gap.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::Acquire)

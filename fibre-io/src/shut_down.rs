@@ -1,4 +1,4 @@
-//! Listeners whose shutdown the kernel does not report by itself.
+//! Listeners that are shut down, which the kernel does not report by itself.
 //!
 //! A TCP socket that was shut down listens no more, and accepting fails with `EINVAL`. A Unix
 //! socket refuses new clients, and a blocking call fails in the same manner. But a non-blocking

@@ -122,8 +122,8 @@ impl<F: AsFd> Write for Raw<F> {
 static INPUT: LazyLock<Mutex<BufReader<Raw<io::Stdin>>>> =
     LazyLock::new(|| Mutex::new(BufReader::new(Raw(io::stdin()))));
 
-/// A handle of the process' standard input. See [`std::io::Stdin`], with which it shares no buffer:
-/// read by one of them only.
+/// A handle of the process' standard input. See [`std::io::Stdin`]. The two share no buffer: read
+/// by one of them only.
 ///
 /// Reads block the fibre, or the thread if the caller is not a fibre; whatever the input is, and
 /// without making it non-blocking for others who have it. A process in a terminal's background gets

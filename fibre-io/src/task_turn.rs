@@ -6,9 +6,9 @@
 //! and is that one's to use up or to pass on. So a turn that is dropped after it was woken passes
 //! the event on.
 //!
-//! A poll never leaves the stack of a fibre: those who poll may hold locks of std meanwhile, for
-//! which another fibre of the thread would block it. Instead of letting others run in between, a
-//! stream that is always ready says every now and then that it is not, and wakes its task at once.
+//! A poll never leaves the stack of a fibre: a poller may hold locks of std meanwhile, and another
+//! fibre that wants one would block the thread. Instead of letting others run in between, a stream
+//! that is always ready says every now and then that it is not, and wakes its task at once.
 
 use crate::funnel::Left;
 use crate::gate::single::Gate;
@@ -40,14 +40,14 @@ pub trait Pollee {
     /// If the descriptor cannot be registered.
     fn register(&self) -> io::Result<()>;
 
-    /// The error of a call whose descriptor has been closed.
+    /// The error of a call on a descriptor that has been closed.
     fn closed(&self) -> io::Error;
 }
 
 /// The turns of one task in one direction of a descriptor. Dropped before the descriptor is.
 #[derive(Default)]
 pub struct TaskTurn {
-    /// The wait, and the gate in whose list it is, or was until a waker took it out.
+    /// The wait, and the gate with it in its list, or with it there until a waker took it out.
     wait: Option<(Arc<TaskWait<Node>>, &'static Gate)>,
     /// How many calls have succeeded since the task last waited.
     at_once: u8,
@@ -147,7 +147,7 @@ impl TaskTurn {
                 gate.pass_on();
             }
         } else {
-            // SAFETY: taken out just now, under the lock under which wakers claim it.
+            // SAFETY: taken out just now, under the lock that wakers claim it under.
             unsafe { wait.end() };
         }
     }

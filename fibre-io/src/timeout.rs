@@ -1,9 +1,9 @@
 //! How long a call may wait.
 //!
-//! A socket has a [`TimeLimit`] for each direction. It has two parts, of which the earlier one
-//! counts. A *time-out*, as std has it, is how long each call may wait, from its first wait on; the
-//! call reads it then, and not again. A *deadline*, as Go has it, is a moment for all calls, also
-//! for those that wait already.
+//! A socket has a [`TimeLimit`] for each direction. It has two parts, and the earlier one counts. A
+//! *time-out*, as std has it, is how long each call may wait, from its first wait on; the call
+//! reads it then, and not again. A *deadline*, as Go has it, is a moment for all calls, also for
+//! those that wait already.
 //!
 //! So a waiter announces its wait in the gate's word, and then reads the deadline once more, under
 //! the lock of the gate's list. A setter changes the deadline first and the word afterwards
@@ -156,7 +156,7 @@ pub(crate) struct Clock<'a> {
     by_timeout: Option<Option<Instant>>,
 }
 
-/// Until when a wait lasts, and the deadline from which that follows.
+/// Until when a wait lasts, and the deadline that this follows from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term {
     /// The end; `None` for never.

@@ -232,7 +232,7 @@ fn two_readers() {
     reader.join().unwrap();
 }
 
-/// A reader with nothing to read, whose deadline is set to a moment that is past.
+/// A reader with nothing to read; its deadline is set to a moment that is past.
 fn changed_deadline() {
     let socket = Socket::drained();
     let limit = Shared::new(TimeLimit::default());

@@ -63,7 +63,7 @@ fn an_event_at_either_gate_ends_the_wait() {
     check(two_events);
 }
 
-/// Planted: the second event finds a place in its list whose frame has ended.
+/// Planted: the second event finds a place in its list with a frame that has ended.
 #[test]
 fn planted_place_that_stays_is_found() {
     finds_planted("gates: who is woken at one stays at the other", two_events);

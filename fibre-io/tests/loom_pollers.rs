@@ -234,8 +234,8 @@ fn planted_missing_look_at_the_shift_is_found() {
     finds_bug(|| event_and_sleep(Planted::NoSecondLook));
 }
 
-/// Two processors whose turn it is to poll at any time, and the master, who calls once he is asked
-/// to watch again. Each poll `finds` something, or none does.
+/// Two processors with a turn to poll at any time, and the master, which calls once it is asked to
+/// watch again. Each poll `finds` something, or none does.
 fn two_polls(finds: bool) {
     struct Instance {
         shift: Shift,

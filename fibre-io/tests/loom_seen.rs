@@ -9,7 +9,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-/// Two of whom each lets one come, and then looks.
+/// Two callers; each lets one come, and then looks.
 fn two_who_share() {
     let shared = Arc::new((SequenceCursor::up_to(0), AtomicU64::new(0)));
     let come_and_look = |(seen, arrivals): &(SequenceCursor, AtomicU64)| {

@@ -3,10 +3,10 @@
 //!
 //! `splice` needs a pipe on one side, and when it would block does not say which side makes it. So
 //! bytes go through a pipe of the call's own, which is empty before it is filled and not empty
-//! before it is drained: what makes one wait is the other side, whose gate one waits at. A pipe
+//! before it is drained: what makes one wait is the other side, so one waits at that gate. A pipe
 //! costs three system calls, so it is made when a read has filled a buffer, and little is copied by
 //! the buffer alone. So is all that the kernel cannot splice, or send: files of `/proc`, some of
-//! FUSE, what was opened like a file and is none.
+//! FUSE, what was opened like a file and is not one.
 //!
 //! Reading a file may wait for a disk, so `sendfile` is called on a thread that may block, but for
 //! a piece that fits a buffer and is cached.
@@ -63,9 +63,9 @@ const PIECE: usize = 1 << 20;
 ///
 /// # Errors
 ///
-/// Those of reading and writing; then some bytes may have been taken that have not been
-/// written. On a plain thread of a program that does not ignore SIGPIPE, writing to a socket whose
-/// peer is gone raises it.
+/// Those of reading and writing; then some bytes may have been taken that have not been written. On
+/// a plain thread of a program that does not ignore SIGPIPE, writing to a socket without a peer
+/// raises it.
 pub fn copy<R: CopyFrom + ?Sized, W: CopyTo + ?Sized>(from: &R, to: &W) -> io::Result<u64> {
     let (source, patience) = match from.origin() {
         Origin::Stream(source, patience) => (source, patience),
@@ -75,7 +75,7 @@ pub fn copy<R: CopyFrom + ?Sized, W: CopyTo + ?Sized>(from: &R, to: &W) -> io::R
     let mut buffer = [0; BUFFER];
     let mut way = Way::Untried;
     loop {
-        // It waits, knows the end, and gets over urgent data, at which splicing stands still.
+        // It waits, knows the end, and gets over urgent data. Splicing stands still there.
         let count = from.read_some(&mut buffer)?;
         if count == 0 {
             return Ok(total);

@@ -3,7 +3,7 @@
 //! The kernel ends a registration by itself when the last descriptor of a file is closed. So a
 //! socket that only this runtime has ever had is closed without a call that deregisters it, which a
 //! connection of one request would notice: one of some seven calls. A duplicate would keep the
-//! registration, and its events, so a descriptor of which there may be one is deregistered first.
+//! registration, and its events, so a descriptor that may have one is deregistered first.
 //!
 //! Duplicates come from three places:
 //!
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether this process has been forked while it had sockets of the runtime.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there may be duplicates of one descriptor. See the module text.
+/// Whether there may be duplicates of one descriptor.
 #[derive(Debug)]
 pub(crate) struct Duplicates(AtomicBool);
 

@@ -23,7 +23,7 @@ impl Known {
     pub const SOCKET: Self = Self(4);
     /// The descriptor is a file, a directory or a disk, which cannot be waited for.
     pub const FILE: Self = Self(8);
-    /// The descriptor is a stream whose short read proves that nothing is left.
+    /// The descriptor is a stream, and a short read proves that nothing is left.
     pub const DRAINS: Self = Self(16);
     /// The runtime has made the descriptor non-blocking, and its program must not see that.
     pub const HIDDEN: Self = Self(32);
@@ -54,7 +54,7 @@ impl BitOr for Known {
     }
 }
 
-/// See the module text.
+/// The flags of one number.
 #[derive(Debug, Default)]
 pub struct KnownWord(AtomicU8);
 

@@ -26,7 +26,7 @@ const TAKEN: u8 = 1;
 /// The number has an owner.
 const OWNED: u8 = 2;
 
-/// See the module text.
+/// The state of a number, and its generation.
 #[derive(Debug)]
 pub struct Ownership {
     /// One of the states above.
@@ -51,7 +51,7 @@ impl Ownership {
         }
     }
 
-    /// Gives the number to a new owner, for whom `prepare` prepares the slot. The earlier owner has
+    /// Gives the number to a new owner; `prepare` prepares the slot for it. The earlier owner has
     /// gone or been forgotten. Returns the generation.
     pub fn take(&self, prepare: impl FnOnce()) -> u32 {
         let hasty = planted("ownership: a new owner is seen before its slot is prepared");

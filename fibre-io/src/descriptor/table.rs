@@ -155,7 +155,7 @@ impl Slot {
         });
     }
 
-    /// [`release`](Self::release) of an owner whose descriptor has been closed unseen.
+    /// [`release`](Self::release) of an owner after its descriptor has been closed unseen.
     pub fn forget(&self) {
         self.release(|_| ());
     }
@@ -289,7 +289,7 @@ mod tests {
         slot.forget();
         register(&slot);
         assert!(!slot.is_registered());
-        // A slot whose owner was forgotten has no owner either, until the next one has come.
+        // A slot with a forgotten owner has no owner either, until the next one has come.
         slot.acquire();
         slot.ownership.take(|| register(&slot));
         assert!(!slot.is_registered());

@@ -18,7 +18,7 @@ use fibre_core::sync::{AtomicU32, Ordering, planted};
 /// The bit that says: no call may enter.
 const BARRED: u32 = 1 << 31;
 
-/// See the module text.
+/// How many calls are inside, and whether the number is barred.
 #[derive(Debug)]
 pub struct Users(AtomicU32);
 

@@ -97,7 +97,7 @@ impl Drop for Away<'_> {
     }
 }
 
-/// `offset` as the kernel takes it, unless it is none.
+/// `offset` as the kernel takes it, unless it is invalid.
 pub(crate) fn checked(offset: u64) -> io::Result<Option<u64>> {
     i64::try_from(offset)
         .map(|_| Some(offset))

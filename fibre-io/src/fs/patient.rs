@@ -12,7 +12,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::{LazyLock, OnceLock};
 
-/// See the module text.
+/// The threads of calls that wait for other callers.
 pub(crate) static PATIENT: LazyLock<BlockingPool> = LazyLock::new(|| {
     let builder = BlockingPool::builder().threads(usize::MAX);
     builder.name("fibre-wait").build()

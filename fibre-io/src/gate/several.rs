@@ -106,7 +106,7 @@ pub fn await_any<E: From<Cancelled>>(
     }
 }
 
-/// Waits for an event. See the module text.
+/// Waits for an event.
 fn wait(watches: &[Watch<'_>], limit: Limit) -> Outcome {
     let publish = |waiter: &Waiter, _| {
         if watches.iter().all(|watch| watch.enter(waiter)) {

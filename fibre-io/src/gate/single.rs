@@ -4,8 +4,8 @@
 //! wakes the fibre that has waited longest. If that fibre finds more than it takes, it calls
 //! [`Gate::pass_on`] for the next one. Woken fibres compete with newcomers. A woken fibre that
 //! finds nothing waits again in front of all others: at the end of the list, a fibre that is always
-//! woken in vain would never get anything. When all are woken at once, they wait again at the end,
-//! one after the other, and so keep their order.
+//! woken for nothing would never get anything. When all are woken at once, they wait again at the
+//! end, one after the other, and so keep their order.
 
 use crate::gate::word::{Delivered, GateWord, News, Snapshot};
 use crate::timeout::{Clock, Timeout};
@@ -20,7 +20,8 @@ pub const EVENT: u32 = 0;
 /// The wake value when all waiters are woken.
 pub const ALL: u32 = 1;
 
-/// See the module text. The word comes first, see [`Slot`](crate::descriptor::table::Slot).
+/// One direction of a descriptor. The word comes first, see
+/// [`Slot`](crate::descriptor::table::Slot).
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Gate {
@@ -239,9 +240,9 @@ impl Gate {
         }
     }
 
-    /// Reports a call that used all the room or data it was given: there may be more. A call whose
-    /// time was over has found what no edge has reported, and none will while it is as little as
-    /// the room in a send buffer can be. So it counts as an event.
+    /// Reports a call that used all the room or data it was given: there may be more. A call that
+    /// had run out of time has found what no edge has reported, and none will while it is as little
+    /// as the room in a send buffer can be. So it counts as an event.
     #[inline]
     pub fn took_all(&self, turn: &Turn<'_>) {
         if turn.over {
@@ -447,7 +448,8 @@ mod tests {
         });
     }
 
-    /// A waiter that was woken in vain is woken next; one that was woken with all others goes last.
+    /// A waiter that was woken for nothing is woken next; one that was woken with all others goes
+    /// last.
     #[test]
     fn who_waits_again_keeps_its_turn() {
         alone(|| {

@@ -9,9 +9,9 @@
 //!  32..64 EPOCH    events so far
 //! ```
 //!
-//! The poller only ever *sets* `READY`, and counts an event each time. A caller whose system call
-//! finds the direction drained *clears* it, but only against the snapshot taken before the call
-//! ([`GateWord::drained`]). If an event came since, the snapshot is stale: the caller clears
+//! The poller only ever *sets* `READY`, and counts an event each time. A caller that finds the
+//! direction drained, by a system call, *clears* it, but only against the snapshot taken before the
+//! call ([`GateWord::drained`]). If an event came since, the snapshot is stale: the caller clears
 //! nothing and tries the call again. So an edge that arrives between the failing call and the
 //! clearing is not lost.
 //!
@@ -32,15 +32,15 @@
 
 use fibre_core::sync::{AtomicU64, Ordering, planted};
 
-/// See the module text.
+/// A system call may succeed.
 const READY: u64 = 1;
-/// See the module text.
+/// The peer has closed: reading will never block again.
 const HANGUP: u64 = 2;
-/// See the module text.
+/// This end is closed: no call may begin.
 const CLOSED: u64 = 4;
-/// See the module text.
+/// The gate's list may have waiters.
 const WAITERS: u64 = 8;
-/// See the module text.
+/// Urgent data has come: a short read does not mean drained.
 const MARKED: u64 = 16;
 /// The unit of the event count.
 const EPOCH: u64 = 1 << 32;
@@ -132,7 +132,7 @@ impl GateWord {
         self.0.store(epoch | READY, Ordering::Release);
     }
 
-    /// The word now. Take the snapshot before the system call whose outcome you will report.
+    /// The word now. Take the snapshot before the system call that you will report the outcome of.
     #[inline]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.0.load(Ordering::Acquire))
@@ -240,7 +240,7 @@ fn delivered(before: u64) -> Delivered {
 mod tests {
     use super::*;
 
-    /// A word whose direction has been found drained.
+    /// A word of a direction that has been found drained.
     fn drained() -> GateWord {
         let word = GateWord::new();
         assert!(word.drained(word.snapshot(), true));
@@ -340,7 +340,7 @@ mod tests {
         assert!(word.snapshot().is_closed());
     }
 
-    /// A new owner inherits nothing but the count of events, by which old looks are known.
+    /// A new owner inherits nothing but the count of events. Old looks are known by it.
     #[test]
     fn a_new_owner_begins_anew() {
         let word = drained();

@@ -26,7 +26,7 @@ pub(super) const BACKLOG: u32 = 4096;
 /// fibres that serve them take their steps side by side then, with fewer polls in between.
 const BURST: u32 = 32;
 
-/// See the module text.
+/// A listening socket.
 #[derive(Debug)]
 pub(super) struct Acceptor {
     /// The listening socket.
@@ -38,7 +38,7 @@ pub(super) struct Acceptor {
     /// Whether [`stop`](Self::stop) has stopped the socket, on this handle or a clone of it. It is
     /// set before the kernel is told, so a call that the kernel refuses for that reason sees it.
     stopped: Arc<AtomicBool>,
-    /// Whether it is a Unix socket, whose shutdown the kernel does not report.
+    /// Whether it is a Unix socket: the kernel does not report the shutdown of one.
     is_unix: bool,
 }
 
@@ -125,7 +125,7 @@ impl Acceptor {
         }
     }
 
-    /// Has the next accept wait after an error that has taken no connection from the queue, as that
+    /// Makes the next accept wait after an error that has taken no connection from the queue: that
     /// accept may find the same.
     fn pass_over(&self, error: &io::Error) {
         if !is_transient(error) {
@@ -235,7 +235,7 @@ pub(super) struct Accepting<'a, T> {
 }
 
 impl<'a, T> Accepting<'a, T> {
-    /// An arm of this listener, whose streams `make` makes.
+    /// An arm of this listener; `make` makes its streams.
     pub(super) fn new(
         acceptor: &'a Acceptor,
         make: fn(Source, Option<SocketAddrAny>) -> io::Result<T>,
@@ -313,7 +313,7 @@ impl<T> Arm for Accepting<'_, T> {
 pub(super) struct Next<'a, T>(Accepting<'a, T>);
 
 impl<'a, T> Next<'a, T> {
-    /// An arm of this listener, whose streams `make` makes.
+    /// An arm of this listener; `make` makes its streams.
     pub(super) fn new(
         acceptor: &'a Acceptor,
         make: fn(Source, Option<SocketAddrAny>) -> io::Result<T>,
@@ -321,7 +321,8 @@ impl<'a, T> Next<'a, T> {
         Self(Accepting::new(acceptor, make))
     }
 
-    /// What comes of a try: an error that is passed over is none, and tried again after a pause.
+    /// What comes of a try: an error that is passed over does not count, and the call is tried
+    /// again after a pause.
     fn settle(&mut self, mut tried: Option<io::Result<T>>) -> Option<Option<T>> {
         loop {
             match tried? {

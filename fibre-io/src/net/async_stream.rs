@@ -194,7 +194,7 @@ impl<S: Connection> AsyncStream<S> {
     ///
     /// # Errors
     ///
-    /// Those of the system call; that the peer has gone is none.
+    /// Those of the system call; that the peer has gone is not an error.
     pub fn shut_down(&mut self) -> io::Result<()> {
         match self.stream.shutdown(Shutdown::Write) {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),

@@ -27,7 +27,7 @@ pub(super) const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT
 /// The flags of every receive.
 pub(super) const RECEIVE: RecvFlags = RecvFlags::DONTWAIT;
 
-/// See the module text.
+/// A socket that carries bytes or messages.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     /// The socket.
@@ -166,7 +166,7 @@ impl Endpoint {
         })
     }
 
-    /// Reads from a stream whose peer may send descriptors.
+    /// Reads from a stream with a peer that may send descriptors.
     #[inline]
     pub(super) fn read_with_descriptors(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.read_vectored(&mut [IoSliceMut::new(buffer)])

@@ -1,8 +1,8 @@
 //! Several listeners on one port, one for each processor.
 //!
 //! The kernel gives each connection to one of the listeners, by a hash of its addresses and ports
-//! (`SO_REUSEPORT`). So the listeners share no queue and no lock, and wake no acceptor in vain. An
-//! acceptor stays on its processor, and so do the fibres that serve its connections: no two
+//! (`SO_REUSEPORT`). So the listeners share no queue and no lock, and wake no acceptor for nothing.
+//! An acceptor stays on its processor, and so do the fibres that serve its connections: no two
 //! processors ever touch the same connection.
 
 use super::acceptor::is_transient;
@@ -22,7 +22,7 @@ pub struct AcceptGroup {
 impl TcpListener {
     /// Opens so many listeners on the first address that can be bound; the kernel spreads the
     /// connections among them (`SO_REUSEPORT`). One for each processor is right for servers that
-    /// accept very often. Others do as well with one listener, on which several fibres accept.
+    /// accept very often. Others do as well with one listener and several fibres that accept on it.
     ///
     /// ```
     /// use fibre::net::{TcpListener, TcpStream};
@@ -103,8 +103,8 @@ impl AcceptGroup {
     /// fibre.
     ///
     /// Processor *i* of the caller's cluster accepts and serves the connections of listener number
-    /// *i*, or any processor if there are not so many. A connection for which no fibre can be
-    /// spawned is dropped.
+    /// *i*, or any processor if there are not so many. A connection is dropped if no fibre can be
+    /// spawned for it.
     ///
     /// # Errors
     ///

@@ -172,19 +172,19 @@ macro_rules! limits {
                 self.end.writing.set_timeout(timeout)
             }
 
-            /// The moment at which calls stop waiting to receive; `None`, the default, is never.
+            /// The moment when calls stop waiting to receive; `None`, the default, is never.
             #[must_use]
             pub fn read_deadline(&self) -> Option<Instant> {
                 self.end.reading.deadline()
             }
 
-            /// The moment at which calls stop waiting to send; `None`, the default, is never.
+            /// The moment when calls stop waiting to send; `None`, the default, is never.
             #[must_use]
             pub fn write_deadline(&self) -> Option<Instant> {
                 self.end.writing.deadline()
             }
 
-            /// Sets the moment at which calls that wait to receive fail with `TimedOut`: all later
+            /// Sets the moment when calls that wait to receive fail with `TimedOut`: all later
             /// calls, and those that wait already. If there is a time-out, too, the earlier end
             /// counts. After that moment a call receives what is there and does not wait. Blocks
             /// nothing.
@@ -196,9 +196,9 @@ macro_rules! limits {
                 self.end.set_deadline(Direction::Read, deadline);
             }
 
-            /// Sets the moment at which calls that wait to send fail with `TimedOut`: all later
-            /// calls, and those that wait already. If there is a time-out, too, the earlier end
-            /// counts. After that moment a call sends what there is room for. Blocks nothing.
+            /// Sets the moment when calls that wait to send fail with `TimedOut`: all later calls,
+            /// and those that wait already. If there is a time-out, too, the earlier end counts.
+            /// After that moment a call sends what there is room for. Blocks nothing.
             pub fn set_write_deadline(&self, deadline: Option<Instant>) {
                 self.end.set_deadline(Direction::Write, deadline);
             }

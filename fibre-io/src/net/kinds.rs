@@ -1,9 +1,9 @@
-//! Checks of which kind a foreign socket is.
+//! Checks what kind a foreign socket is.
 //!
 //! A TCP stream's short read proves that nothing is left until the next event, and saves the call
 //! that would find that out. This does not hold for sockets that keep messages apart, nor for other
 //! streams where a peer can send descriptors along. A reader that relied on it there would wait for
-//! ever beside unread data. So a descriptor whose kind is not that of its new type is refused.
+//! ever beside unread data. So a descriptor of another kind than its new type is refused.
 
 use rustix::net::{AddressFamily, SocketType, ipproto, sockopt};
 use std::io;

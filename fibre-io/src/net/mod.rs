@@ -53,7 +53,7 @@
 //! * `acceptor`: a listening socket of any family;
 //! * `endpoint`: a descriptor, and how long calls in either direction may wait;
 //! * `handles`: what every kind of socket offers, as macros;
-//! * `kinds`: checks of which kind a foreign socket is.
+//! * `kinds`: checks what kind a foreign socket is.
 
 mod acceptor;
 mod async_stream;

@@ -65,8 +65,8 @@ impl TcpListenerBuilder {
         self
     }
 
-    /// Whether several listeners of one user can be bound to the port, among which the kernel
-    /// spreads the connections (`SO_REUSEPORT`): no, by default.
+    /// Whether several listeners of one user can be bound to the port; the kernel spreads the
+    /// connections among them (`SO_REUSEPORT`): no, by default.
     pub fn reuse_port(mut self, reuse: bool) -> Self {
         self.reuse_port = reuse;
         self
@@ -204,8 +204,8 @@ impl TcpListener {
     /// [`accept`](Self::accept) as an arm of `select!`. If another arm is chosen, no connection has
     /// been accepted. It is no cancellation point. Its errors are those of
     /// [`accept`](Self::accept): when the process is out of descriptors it fails, and the next arm
-    /// waits before it tries. A server's loop had better have an arm of [`Connections`], which is
-    /// not chosen then.
+    /// waits before it tries. A server's loop should have an arm of [`Connections`], which is not
+    /// chosen then.
     ///
     /// ```
     /// use fibre::net::{TcpListener, TcpStream};

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// A TCP connection. See [`std::net::TcpStream`]; `&TcpStream` reads and writes, too, so
 /// one fibre may read while another writes.
 ///
-/// Writing to a connection whose peer is gone is an error and never a SIGPIPE. Several fibres that
+/// Writing to a connection without a peer is an error and never a SIGPIPE. Several fibres that
 /// read, or write, take turns. The bytes that one system call takes stay together.
 ///
 /// ```

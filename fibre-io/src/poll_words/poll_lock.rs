@@ -15,7 +15,7 @@
 
 use fibre_core::sync::{AtomicBool, Ordering, planted};
 
-/// See the module text.
+/// Whether a processor has the duty.
 #[derive(Debug)]
 pub struct Duty(AtomicBool);
 

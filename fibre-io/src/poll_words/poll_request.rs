@@ -25,7 +25,7 @@ const WAITING: u32 = 1;
 /// A processor has called.
 const CALLED: u32 = 2;
 
-/// See the module text.
+/// The word that idle processors call the thread by.
 #[derive(Debug)]
 pub struct Calls(Futex);
 

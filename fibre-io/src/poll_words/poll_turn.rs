@@ -1,4 +1,4 @@
-//! Whose shift it is to ask an instance for events: the master's, or the poller fibre's.
+//! The shift of asking an instance for events: the master's, or the poller fibre's.
 //!
 //! ```text
 //!             call                    begin
@@ -29,7 +29,7 @@ const DUE: u64 = 1;
 /// A processor is polling.
 const RUNNING: u64 = 2;
 
-/// See the module text.
+/// The word that says which of the two has the shift.
 #[derive(Debug)]
 pub struct Shift(AtomicU64);
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// See the module text.
+/// An epoll instance, with the descriptor that interrupts it.
 #[derive(Debug)]
 pub(super) struct Instance {
     /// The kernel's instance, which the slots of registered descriptors share.

@@ -9,20 +9,20 @@
 //!
 //! # The contract
 //!
-//! 1. ***One at a time.** At most one thread at a time takes events from an instance, except for a
+//! 1. **One at a time.** At most one thread at a time takes events from an instance, except for a
 //!    moment when an idle processor polls for a busy one. Two do no harm: each event goes to one of
 //!    them, and a thread that may have taken the event meant to interrupt the other's sleep
 //!    interrupts it anew.
-//! 2. ***Every event is delivered**, to both gates of its slot, if the slot still has the owner
+//! 2. **Every event is delivered**, to both gates of its slot, if the slot still has the owner
 //!    that registered it: [`instance::deliver`]. An event is a hint: the woken fibre tries again.
-//! 3. ***Soon.** If a processor of the cluster is idle, an event is delivered at once. If none is,
+//! 3. **Soon.** If a processor of the cluster is idle, an event is delivered at once. If none is,
 //!    it is delivered when one goes idle or at its next service, every 200 µs or so; so fibres that
-//!    yield in a loop starve no waiter. (With `processors`, at the first service at which the
-//!    fibres of earlier events have run, or after a millisecond.) If a processor is kept by one
-//!    fibre, another one that is idle delivers for it within about a millisecond, or some ten if
-//!    that one has just served a rush. (Two pollers are late by design: `thread-sleep` by a
-//!    millisecond, `thread-opportunistic` by ten while all are busy.)
-//! 4. ***Idle is idle.** Without events no thread wakes up.
+//!    yield in a loop starve no waiter. (With `processors`, at the first service after the fibres
+//!    of earlier events have run, or after a millisecond.) If a processor is kept by one fibre,
+//!    another one that is idle delivers for it within about a millisecond, or some ten if that one
+//!    has just served a rush. (Two pollers are late by design: `thread-sleep` by a millisecond,
+//!    `thread-opportunistic` by ten while all are busy.)
+//! 4. **Idle is idle.** Without events no thread wakes up.
 //! 5. **Registration is for good.** A descriptor stays with the instance it was first registered
 //!    with, until it is closed or that instance's processors end.
 //! 6. **Pause**: events may be delivered to a cluster that stands still; its fibres are queued, and
@@ -31,9 +31,9 @@
 //!    its descriptors closed before `Cluster::stop` returns. Fibres of other clusters, and threads,
 //!    that still wait for a descriptor which was registered there try again, which registers it
 //!    elsewhere.
-//! 8. ***Fork**: in a child no thread polls, and the child writes nothing to the parent's instances
+//! 8. **Fork**: in a child no thread polls, and the child writes nothing to the parent's instances
 //!    and takes nothing out of them.
-//! 9. ***Failure** of `epoll_wait` other than by a signal, and a panic of a poller, end the process
+//! 9. **Failure** of `epoll_wait` other than by a signal, and a panic of a poller, end the process
 //!    with a message: a runtime that gets no more events would only hang.
 
 mod instance;

@@ -1,8 +1,8 @@
 //! The poller `processors`: each processor sleeps in an epoll instance of its own.
 //!
-//! A descriptor is registered with the instance of the processor on which a fibre first had to wait
-//! for it, and started fibres stay with their processor. So the processor that has to run the fibre
-//! gets the event itself, and wakes no other thread. Busy processors poll now and then. See
+//! A descriptor is registered with the instance of one processor: the one where a fibre first had
+//! to wait for it. Started fibres stay with their processor. So the processor that has to run the
+//! fibre gets the event itself, and wakes no other thread. Busy processors poll now and then. See
 //! docs/decisions/0003.
 
 use super::instance::Instance;
@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// See the module text.
+/// The instance of one processor.
 #[derive(Debug)]
 struct Processors(Instance);
 

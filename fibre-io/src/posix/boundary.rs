@@ -12,7 +12,7 @@ pub trait Returned {
 }
 
 /// The types of such calls. What the kernel returns fits: descriptors, counts of what was asked
-/// about, and bytes, of which no call moves more than memory has.
+/// about, and bytes: no call moves more than memory has.
 macro_rules! returned {
     ($($signed:ty),*) => {$(
         impl Returned for $signed {

@@ -20,7 +20,7 @@ enum Awaited {
     Child(libc::pid_t),
     /// The end of the child that this descriptor stands for.
     Descriptor(c_int),
-    /// Something else, of which no descriptor tells.
+    /// Something else that no descriptor tells of.
     Other,
 }
 

@@ -3,7 +3,7 @@
 //! A fibre that waits for what has no descriptor (messages of System V, any child process, a
 //! semaphore between processes) waits by a thread ([`crate::posix::worker`]). When the fibre is
 //! cancelled, that thread's call has to end, and only a signal ends it. The signal is the last
-//! real-time one whose disposition is the default. It gets a handler that does nothing, so that the
+//! real-time one with the default disposition. It gets a handler that does nothing, so that the
 //! call fails with `EINTR`, and a thread lets it in only while it makes such a call.
 //!
 //! The program may send itself that very signal, for a call of `sigwait` that waits for it. The
@@ -96,7 +96,7 @@ fn handler_address() -> usize {
     on_signal as *const () as usize
 }
 
-/// See the module text. Calls only what is allowed in handlers.
+/// The handler that does nothing but interrupt. Calls only what is allowed in handlers.
 unsafe extern "C" fn on_signal(
     signal: c_int,
     information: *mut libc::siginfo_t,

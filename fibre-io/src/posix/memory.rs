@@ -56,8 +56,8 @@ pub trait Memory {
     }
 }
 
-/// Follows every pointer but null, as functions of the C library do. For calls whose pointers the
-/// kernel has followed before.
+/// Follows every pointer but null, as functions of the C library do. For calls with pointers that
+/// the kernel has followed before.
 #[derive(Debug)]
 pub struct Trusted;
 
@@ -78,7 +78,7 @@ impl Memory for Trusted {
 ///
 /// # Errors
 ///
-/// `EINVAL` for what is none.
+/// `EINVAL` for an invalid one.
 pub fn duration(time: &libc::timespec) -> Result<Duration, Errno> {
     let seconds = u64::try_from(time.tv_sec).map_err(|_| Errno::INVAL)?;
     match u32::try_from(time.tv_nsec) {

@@ -15,7 +15,7 @@
 //! * `memory`: places that a program names;
 //! * `syscall`: a system call as the program has made it;
 //! * `switching`: when a library's calls let other fibres run;
-//! * `vector`: buffers of a call, of which some bytes may be done;
+//! * `vector`: buffers of a call, perhaps with some bytes done;
 //! * `flags`: what flags and amounts of a call say;
 //! * `rest_errors`: errors that a call leaves to the next one when it has done a part of its work;
 //! * `quick`: calls on files that are made in place, as they are quick;

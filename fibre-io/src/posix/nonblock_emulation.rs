@@ -191,7 +191,7 @@ fn show(fd: BorrowedFd<'_>) {
     duplicates(fd, Known::HIDDEN).for_each(|other| remove_known(other, Known::HIDDEN));
 }
 
-/// The numbers of a socket of which this is known, if it has been duplicated. It looks at all
+/// The numbers of a socket that this is known of, if it has been duplicated. It looks at all
 /// sockets that have been.
 fn duplicates(
     fd: BorrowedFd<'_>,

@@ -60,7 +60,7 @@ pub fn duplicated(fd: c_int, duplicate: usize) -> Result<usize, Errno> {
     Ok(duplicate)
 }
 
-/// `fcntl`, whose third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`,
+/// `fcntl`. Its third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`,
 /// `F_OFD_SETLKW`) blocks the fibre.
 ///
 /// # Errors
@@ -82,8 +82,7 @@ pub fn control(fd: c_int, command: c_int, argument: c_ulong) -> Result<usize, Er
     }
 }
 
-/// `ioctl`, whose third argument may be a number or a pointer. Blocks the thread if the device
-/// does.
+/// `ioctl`. Its third argument may be a number or a pointer. Blocks the thread if the device does.
 ///
 /// # Errors
 ///

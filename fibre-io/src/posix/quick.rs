@@ -7,9 +7,9 @@
 //! descriptor's calls go to the pool for a while: 2 ms, and twice as long after each further slow
 //! one, up to a second.
 //!
-//! A call that turns out to wait blocks its processor. So this is for clusters whose started fibres
-//! move, and that may have spare processors: there others take over the fibres that the blocked one
-//! has. And it is for file systems on disks and in memory, where a wait ends; a server that is
+//! A call that turns out to wait blocks its processor. So this is for clusters that move started
+//! fibres, and that may have spare processors: there others take over the fibres that the blocked
+//! one has. And it is for file systems on disks and in memory, where a wait ends; a server that is
 //! gone, another program's file system, and what the kernel only shows as a file may never answer.
 //! Nor are there ever more such calls than the cluster has processors.
 //!
@@ -53,7 +53,7 @@ struct Pause(AtomicU64);
 /// How many file systems are remembered.
 const DEVICES: usize = 64;
 
-/// The file systems whose calls end, by the numbers that the kernel has for them: ext2 to ext4,
+/// The file systems with calls that end, by the numbers that the kernel has for them: ext2 to ext4,
 /// XFS, Btrfs, F2FS, what lies over others (overlayfs), and in memory.
 const LOCAL: [i64; 6] = [
     0xEF53,

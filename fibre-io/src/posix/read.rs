@@ -73,8 +73,8 @@ pub fn read(
     }
 }
 
-/// `pread` and `preadv`: from a place of a file. The kernel refuses an offset that is none. Blocks
-/// the fibre.
+/// `pread` and `preadv`: from a place of a file. The kernel refuses an invalid offset. Blocks the
+/// fibre.
 ///
 /// # Errors
 ///
@@ -100,7 +100,7 @@ fn receive(fd: c_int, into: Vector<'_>) -> Result<usize, Errno> {
 /// Reads what there is without waiting.
 fn read_now(fd: c_int, into: Vector<'_>, offset: i64) -> Result<usize, Errno> {
     let (start, count) = (into.start(), into.count());
-    // The kernel takes an offset in two words, of which the second is for smaller ones.
+    // The kernel takes an offset in two words; the second is for smaller machines.
     let read = syscall!(SYS_preadv2, fd, start, count, offset, 0, NOWAIT).here();
     read.map_err(unknown_if_refused)
 }

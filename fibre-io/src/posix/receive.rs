@@ -130,7 +130,7 @@ fn receive_all(
     })
 }
 
-/// Whether a short read of a socket of which this is known says that nothing is left.
+/// Whether a short read says that nothing is left, of a socket with this known.
 #[inline]
 fn drains(known: Known, flags: c_int) -> bool {
     known.has(Known::DRAINS) && flags & libc::MSG_PEEK == 0

@@ -23,7 +23,7 @@ pub fn has_error(fd: c_int) -> Result<bool, Errno> {
 }
 
 /// Whether an error has ended a stream. What else is told as one are messages about what was sent
-/// (`MSG_ERRQUEUE`), after which it goes on.
+/// (`MSG_ERRQUEUE`); it goes on after them.
 ///
 /// # Errors
 ///

@@ -28,8 +28,7 @@ const KINDS: [(c_short, c_short); 3] = [
 /// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
 
-/// `select`: with a time-out, of which what is left is written back, null for none. Blocks the
-/// fibre.
+/// `select`: with a time-out, null for none; what is left of it is written back. Blocks the fibre.
 ///
 /// # Errors
 ///

@@ -54,7 +54,7 @@ pub fn blocked() -> u64 {
     }
 }
 
-/// Has the calling thread block these signals, and no others.
+/// Makes the calling thread block these signals, and no others.
 pub fn block(signals: u64) {
     // SAFETY: a set of our own; all zeros is one.
     unsafe {

@@ -45,7 +45,7 @@ pub unsafe fn both_made(pair: *const c_int, known: Known) {
     pair.into_iter().for_each(|fd| made(borrow(fd), known));
 }
 
-/// What is known of a socket that a listener has accepted, of which this is known.
+/// What is known of an accepted socket, given this of its listener.
 #[must_use]
 pub fn inherited(listener: Known) -> Known {
     let own = listener.and(Known::SOCKET | Known::DRAINS | Known::TIMED) | Known::SOCKET;

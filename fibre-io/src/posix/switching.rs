@@ -83,7 +83,8 @@ impl Switching {
         }
     }
 
-    /// Makes a call whose first argument is a descriptor that knows no call which does not wait.
+    /// Makes a call on a descriptor, its first argument, that has no form of the call without a
+    /// wait.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, RawFd};
 /// A system call. What its arguments point to stays valid while the program's call lasts.
 #[derive(Debug, Clone, Copy)]
 pub struct Syscall {
-    /// The number by which the kernel knows the call.
+    /// The kernel's number for the call.
     number: c_long,
     /// What it takes.
     arguments: [usize; 6],
@@ -95,8 +95,8 @@ impl Syscall {
         Ok(until_cancelled(call, || None).ok_or(Failure::Cancelled)??)
     }
 
-    /// The same for a call whose first argument is a descriptor, after it is said to be ready; if
-    /// that is closed before, `EBADF`. One that does not wait is made here.
+    /// The same for a call on a descriptor, its first argument, after that is said to be ready;
+    /// `EBADF` if it is closed before. One that does not wait is made here.
     #[cold]
     pub fn when_ready(self, interest: Readiness, call: &mut Call<'_>) -> Result<usize, Failure> {
         if !call.waits()? {
@@ -114,7 +114,7 @@ pub trait Argument {
     fn word(self) -> usize;
 }
 
-/// Integers, of which signed ones keep their signs.
+/// Integers; signed ones keep their signs.
 macro_rules! integers {
     ($($integer:ty),*) => {$(
         impl Argument for $integer {

@@ -22,7 +22,7 @@ pub fn limit(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Limit,
         return Ok(Limit::after(then));
     }
     if clock == libc::CLOCK_REALTIME {
-        // One that the clock will never show is none.
+        // One that the clock will never show does not count.
         let moment = WallTime::new(time.tv_sec, then.subsec_nanos());
         return Ok(moment.map_or(Limit::Cancellation, Limit::Wall));
     }

@@ -14,7 +14,7 @@ use std::ffi::{c_int, c_uint};
 /// Bytes that [`sendfile`] moves at once.
 const PIECE: usize = 64 << 10;
 
-/// `sendfile`: from a file to anything, whose room it waits for unless that is non-blocking. The
+/// `sendfile`: from a file to anything. It waits for room there, unless that is non-blocking. The
 /// bytes go through a buffer of 64 KiB. `pipe_failed` is for [`write()`]. Blocks the fibre.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Buffers of a call, of which some bytes may be done.
+//! Buffers of a call, perhaps with some bytes done.
 
 use crate::posix::memory::Memory;
 use crate::raw::{Call, Failure, Left};
@@ -10,7 +10,7 @@ use std::slice;
 /// Buffers that the kernel takes at once (`UIO_MAXIOV`).
 const MOST_BUFFERS: usize = 1024;
 
-/// The buffers of one call, whose description it borrows.
+/// The buffers of one call, with its description borrowed.
 #[derive(Debug, Clone, Copy)]
 pub struct Vector<'a> {
     /// The first buffer.
@@ -55,7 +55,7 @@ impl<'a> Vector<'a> {
     ///
     /// # Safety
     ///
-    /// What can be read there is a message, whose buffers stay as long as this.
+    /// What can be read there is a message, and its buffers stay as long as this.
     ///
     /// # Errors
     ///
@@ -156,8 +156,8 @@ pub fn of_rest(rest: &[libc::iovec]) -> Vector<'_> {
     }
 }
 
-/// Does the rest of a call's work, `done` bytes of which are done, if the call waits. An error is
-/// for the next call then.
+/// Does the rest of a call's work after `done` bytes of it, if the call waits. An error is for the
+/// next call then.
 #[inline]
 pub fn go_on(
     call: &mut Call<'_>,

@@ -50,7 +50,7 @@ struct Shared {
     thread: AtomicI32,
     /// The signal that ends the call that it makes; zero if none does.
     signal: AtomicI32,
-    /// The handle by which its end is waited for.
+    /// The handle to wait for its end by.
     handle: Mutex<Option<JoinHandle<()>>>,
 }
 

@@ -48,8 +48,8 @@ pub fn write(
     }
 }
 
-/// `pwrite` and `pwritev`: to a place of a file, with so many bytes. The kernel refuses an offset
-/// that is none, and what has no places. Blocks the fibre.
+/// `pwrite` and `pwritev`: to a place of a file, with so many bytes. The kernel refuses an invalid
+/// offset, and what has no places. Blocks the fibre.
 ///
 /// # Errors
 ///

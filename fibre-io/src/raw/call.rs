@@ -6,8 +6,8 @@
 //!   The kernel is asked for both when the call would have to wait, as other code may change them
 //!   at any time.
 //! * A descriptor that was found may be closed unseen, so its registration is confirmed when a call
-//!   would block. Registering it once more brings an event for the present state, with which the
-//!   operation may still have to wait; so that is done once for each call.
+//!   would block. Registering it once more brings an event for the present state, and the operation
+//!   may still have to wait then; so that is done once for each call.
 //! * The descriptor may be closed while the call waits. Then the call must not try again: it enters
 //!   the number for all tries but the first.
 
@@ -50,7 +50,7 @@ pub struct Call<'fd> {
     progress: Progress,
 }
 
-/// See the module text.
+/// The policy of a call on a raw number.
 #[derive(Debug)]
 struct OfNumber<'fd> {
     /// The number that the call is made on.
@@ -216,8 +216,8 @@ impl<'fd> Call<'fd> {
     /// Makes a system call that may block its thread without limit, on a thread of its own. The
     /// call gets a duplicate of the descriptor. So it keeps its descriptor when the number is
     /// closed and reused, as a system call does that has begun. If there are no descriptors left,
-    /// it gets the number itself. Blocks the fibre, whose cancellation does not end it; outside a
-    /// fibre, just makes the call.
+    /// it gets the number itself. Blocks the fibre; cancellation does not end it. Outside a fibre,
+    /// just makes the call.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use std::io;
 
 /// Why a call has failed. Cancellation of the fibre is distinct from all error numbers, also from
-/// `ECANCELED`, with which timers fail.
+/// `ECANCELED`, the error of timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// The kernel's error, or one that it would give.

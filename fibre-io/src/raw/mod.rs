@@ -15,8 +15,8 @@
 //! | [`made`], [`close`], [`renewed`] | what becomes of numbers |
 //! | [`patiently`] | a call that may block its thread for as long as it likes |
 //!
-//! Nothing here changes how other code sees a descriptor, except [`Known::HIDDEN`], for which the
-//! caller is responsible.
+//! Nothing here changes how other code sees a descriptor, except [`Known::HIDDEN`]; the caller is
+//! responsible for that.
 //!
 //! Calls use the same gates as objects do. So they wait only if the gate knows that they have to,
 //! and after a stream's short read it knows without asking ([`Known::DRAINS`]). Readiness stays
@@ -29,7 +29,7 @@
 //! * `number`: a number and its slot;
 //! * `call`: the funnel: a call that does not wait, made to wait;
 //! * `one`: waiting for one descriptor;
-//! * `several`: waiting for several, of which some may be closed meanwhile;
+//! * `several`: waiting for several, even if some are closed meanwhile;
 //! * `failure`: why a call has failed.
 
 use crate::fs::PATIENT;
@@ -53,7 +53,7 @@ pub use one::{look, wait};
 pub use several::poll;
 
 /// Makes a call that may wait for other programs for as long as it takes, on a thread of its own.
-/// Blocks the fibre, whose cancellation does not end it; outside a fibre, just makes the call.
+/// Blocks the fibre; cancellation does not end it. Outside a fibre, just makes the call.
 ///
 /// ```
 /// let fibre = fibre::spawn(|| fibre::io::raw::patiently(|| 7));

@@ -224,8 +224,8 @@ pub fn made(fd: BorrowedFd<'_>, known: Known) {
     }
 }
 
-/// Records that a system call of the caller's has just made this descriptor, of which nothing is
-/// known. Waiters for an earlier descriptor of its number are told, and its kind will be found out
+/// Records that a system call of the caller's has just made this descriptor. Nothing is known of
+/// it. Waiters for an earlier descriptor of its number are told, and its kind will be found out
 /// when it is used. Blocks nothing.
 pub fn renewed(fd: BorrowedFd<'_>) {
     let Some(slot) = Slot::existing(fd.as_raw_fd()) else {

@@ -194,8 +194,8 @@ fn restore(signal: Signal) -> bool {
 fn action(signal: Signal, new: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
     let new = new.map_or(ptr::null(), ptr::from_ref);
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: null, or a valid action whose handler is async-signal-safe or somebody else's; room
-    // for the old one.
+    // SAFETY: null, or a valid action with a handler that is async-signal-safe or somebody else's;
+    // room for the old one.
     match unsafe { libc::sigaction(signal.as_raw(), new, before.as_mut_ptr()) } {
         // SAFETY: written by the kernel.
         0 => Ok(unsafe { before.assume_init() }),

@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Debug)]
 pub struct Signals {
-    /// The signals, in the order in which they are looked at.
+    /// The signals, in the order of looking at them.
     watched: Vec<Watched>,
     /// A duplicate of the handler's eventfd.
     source: Source,

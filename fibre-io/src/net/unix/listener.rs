@@ -109,8 +109,8 @@ impl UnixListener {
     /// [`accept`](Self::accept) as an arm of `select!`. If another arm is chosen, no connection has
     /// been accepted. It is no cancellation point. Its errors are those of
     /// [`accept`](Self::accept): when the process is out of descriptors it fails, and the next arm
-    /// waits before it tries. A server's loop had better have an arm of [`Connections`], which is
-    /// not chosen then.
+    /// waits before it tries. A server's loop should have an arm of [`Connections`], which is not
+    /// chosen then.
     ///
     /// ```
     /// use fibre::os::unix::net::{UnixListener, UnixStream};

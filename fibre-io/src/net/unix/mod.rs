@@ -3,8 +3,8 @@
 //!
 //! Addresses are std's, also abstract ones ([`std::os::linux::net::SocketAddrExt`]).
 //!
-//! Two calls whose success no event reports are tried again after pauses: connecting to a listener
-//! whose queue is full, and sending from an unconnected socket to a full one.
+//! Two calls are tried again after pauses, since no event reports their success: connecting to a
+//! listener with a full queue, and sending from an unconnected socket to a full one.
 //!
 //! Files:
 //!

@@ -18,11 +18,11 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// See the module text.
+/// The instance of a cluster, and the fibre that polls it.
 #[derive(Debug)]
 struct FibrePoller {
     instance: Instance,
-    /// Whose shift it is.
+    /// The holder of the shift.
     shift: Shift,
     /// Wakes a processor when the poller is due.
     bell: Bell,

@@ -33,7 +33,7 @@ pub(super) struct Place {
     epoll: Arc<Epoll>,
 }
 
-/// See the module text.
+/// The thread that waits for the instances of all clusters.
 struct Master {
     /// The clusters' instances.
     instances: Epoll,
@@ -99,8 +99,8 @@ impl Place {
         }
     }
 
-    /// Takes the instance away from the master, whose thread ends with the last instance. Blocks
-    /// the thread until that has ended.
+    /// Takes the instance away from the master. The master's thread ends with the last instance.
+    /// Blocks the thread until that has ended.
     pub(super) fn leave(&self) {
         let mut current = MASTER.lock();
         self.master.instances.remove(self.epoll.as_fd());

@@ -1,4 +1,4 @@
-//! The poller `shared`: one epoll instance per cluster, in which the first idle processor sleeps.
+//! The poller `shared`: one epoll instance per cluster; the first idle processor sleeps in it.
 //!
 //! The processor that has the duty ([`Duty`]) gives it back as soon as there are events, and wakes
 //! no other processor to take over. It takes the duty again when it goes idle, and meanwhile it
@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// See the module text.
+/// The instance of a cluster, and the duty to sleep in it.
 #[derive(Debug)]
 struct Shared {
     instance: Instance,
@@ -60,7 +60,7 @@ impl Driver for Shared {
     }
 
     fn interrupt(&self) {
-        // Should another processor sleep there by now, it wakes up in vain.
+        // Should another processor sleep there by now, it wakes up for nothing.
         self.instance.interrupt();
     }
 

@@ -47,7 +47,7 @@ impl Manner {
     }
 }
 
-/// See the module text.
+/// The instance of a cluster, and the thread that waits in it.
 #[derive(Debug)]
 struct ThreadPoller {
     instance: Instance,
