@@ -43,7 +43,7 @@ fn main() -> Result<(), GroupError<io::Error>> {
     }
 }
 
-/// Accepts connections, each of which is a fibre of one group.
+/// Accepts connections; each is a fibre of one group.
 #[allow(
     clippy::cognitive_complexity,
     reason = "what `select!` expands to is counted"

@@ -73,7 +73,7 @@
 //! | wait for one of several things, of whatever kind | [`select!`], [`mod@select`]; `docs/SELECT.md` |
 //! | wait for time to pass | [`sleep`], [`sleep_until`], [`Interval`]; [`sleep_within`], which cancellation ends |
 //! | wait no longer than until a moment, or until cancelled | `…_timeout` and `…_within` forms, see [`Limit`] |
-//! | have no call within a closure wait for longer, whatever it is | [`timeout`](fn@timeout), [`deadline`] |
+//! | bound every wait inside a closure | [`timeout`](fn@timeout), [`deadline`] |
 //! | end fibres from outside | [`CancelToken`], [`JoinHandle::cancel`]; [`cancellable`], [`shield`] |
 //! | **in and out** | |
 //! | connect, listen, send messages | [`net`] after `std::net`, [`os::unix::net`] |
@@ -123,7 +123,7 @@
 //!
 //! This is undefined behaviour, and no library can prevent it: std takes a thread for one flow of
 //! control. Connections, files, locks and channels in an initialiser are calls that may block. Use
-//! [`fibre_local!`], whose initialisers may block; or make the value before the fibres start; or do
+//! [`fibre_local!`]: its initialisers may block. Or make the value before the fibres start, or do
 //! all of it within one [`blocking`], on a thread without fibres. `const` initialisers run no code.
 //! Builds with debug assertions report a fibre that waits or yields in an initialiser of std's, on
 //! standard error.
@@ -136,8 +136,8 @@
 //! assert!(fibre::spawn(|| CONNECTION.with(|it| it.is_err())).join().unwrap());
 //! ```
 //!
-//! A std `LazyLock`, `OnceLock` or `Once` whose initialiser blocks the fibre is sound, but may
-//! hang: another fibre of the thread that asks for the value blocks the thread, which the
+//! A std `LazyLock`, `OnceLock` or `Once` with an initialiser that blocks the fibre is sound, but
+//! may hang: another fibre of the thread that asks for the value blocks the thread, which the
 //! initialiser needs. Use those of [`sync`].
 //!
 //! # The end of the process
@@ -267,10 +267,10 @@ pub mod topology {
 /// |---|---|
 /// | data that several fibres change | [`Mutex`](sync::Mutex); [`RwLock`](sync::RwLock) if most only read, and not just for a moment |
 /// | waiting until such data is as one wants | [`Condvar`](sync::Condvar) |
-/// | at most *n* at a time | [`Semaphore`](sync::Semaphore), whose [`permit`](sync::Semaphore::permit) is a guard |
+/// | at most *n* at a time | [`Semaphore`](sync::Semaphore); its [`permit`](sync::Semaphore::permit) is a guard |
 /// | "it has happened", for all who wait, now or later | [`Event`](sync::Event); for one of them [`AutoEvent`](sync::AutoEvent), [`Notify`](sync::Notify) |
 /// | the end of a changing number of jobs | [`WaitGroup`](sync::WaitGroup); [`group`](fn@group) for their results and errors, too |
-/// | rounds, in which all wait for all | [`Barrier`](sync::Barrier) |
+/// | rounds, where all wait for all | [`Barrier`](sync::Barrier) |
 /// | a value that is made once, also by an initialiser that blocks | [`OnceLock`](sync::OnceLock), [`LazyLock`](sync::LazyLock), [`Once`](sync::Once) |
 /// | values that change hands | [`channel::bounded`]; [`unbounded`](channel::unbounded) if senders must not wait |
 /// | one answer to one question | [`channel::oneshot`](fn@channel::oneshot) |

@@ -39,7 +39,7 @@
 //! * Writers and layers must not block their fibre: `tracing` and its subscribers are not made for
 //!   other code of the thread that runs in the middle of a call. Those of std block the thread for
 //!   a moment, which is well; so do those of `tracing-appender`.
-//! * A span that is entered, and whose guard is leaked by `mem::forget`, is exited when its fibre
+//! * A span that is entered, with a guard that is leaked by `mem::forget`, is exited when its fibre
 //!   ends.
 
 use crate::{SwitchHooks, SwitchReason, SwitchedFibre, TooLate, fibre_local, in_fibre};
@@ -71,7 +71,7 @@ pub fn layer() -> Result<FibreLayer, TooLate> {
 
 /// What [`layer`] makes.
 pub struct FibreLayer {
-    /// Tells it from other such layers, whose spans may have the same ids.
+    /// Tells it from other such layers: their spans may have the same ids.
     number: u64,
     /// The subscriber that it is a part of.
     whole: OnceLock<WeakDispatch>,
@@ -124,7 +124,7 @@ fibre_local! {
     static FLOW: Flow = Flow::default();
 }
 
-/// See [`FLOW`]. Nothing of others runs while it is borrowed, apart from the hooks, in which no
+/// See [`FLOW`]. Nothing of others runs while it is borrowed, apart from the hooks, and in these no
 /// layer of ours comes back to it.
 #[derive(Default)]
 struct Flow(RefCell<State>);
@@ -144,7 +144,7 @@ struct State {
 struct Entered {
     /// The layer that has noted it.
     layer: u64,
-    /// The subscriber, of which that is a part.
+    /// The subscriber that the layer is a part of.
     whole: Dispatch,
     id: Id,
     /// [`is_open`] for what lies below the layer.
@@ -159,7 +159,7 @@ fn is_open<S: Subscriber + for<'span> LookupSpan<'span>>(whole: &Dispatch, id: &
     below.is_none_or(|below| below.span_data(id).is_some())
 }
 
-/// Exits a span that has been closed, of which no layer could say anything.
+/// Exits a span that has been closed, and that no layer could say anything about.
 fn exit_closed<S: Subscriber>(whole: &Dispatch, id: &Id) {
     if let Some(below) = whole.downcast_ref::<S>() {
         below.exit(id);

@@ -43,8 +43,8 @@ fn connect(server: SocketAddr) -> io::Result<Line> {
     Ok(BufReader::new(stream))
 }
 
-/// Sends a question on a connection of the pool, and returns the answer. One on which anything has
-/// failed is not used again.
+/// Sends a question on a connection of the pool, and returns the answer. A connection that has
+/// failed in any way is not used again.
 fn ask(pool: &Pool<Line>, question: usize) -> Result<String, PoolError> {
     let mut line = pool.borrow(Duration::from_secs(10))?;
     let mut answer = String::new();

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 /// The size of a buffer that has not grown.
 const SMALLEST: usize = 4 * 1024;
 
-/// The size at which a buffer stops growing: the limit of a request's head.
+/// The size that a buffer grows to at most: the limit of a request's head.
 pub(crate) const LARGEST: usize = 16 * 1024;
 
 /// The bytes between what was used and what is still to come.

@@ -40,7 +40,7 @@ const MODEST_OUTPUT: usize = 512;
 /// The output is written when it has grown to this size.
 const LARGE_OUTPUT: usize = 16 * 1024;
 
-/// In which time a body must arrive.
+/// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a closed connection lingers.
@@ -164,7 +164,7 @@ impl<'s> Connection<'s> {
         }
     }
 
-    /// The time until the deadline, which is set if there is none.
+    /// The time until the deadline, which is set if it is not yet.
     fn time_left(&mut self, within: Duration) -> Duration {
         let now = Instant::now();
         let deadline = *self.deadline.get_or_insert_with(|| {

@@ -89,7 +89,7 @@ struct Register {
     stopping: bool,
     /// The number of the next link, which is also how many there have been.
     next: u64,
-    /// Those whose fibres live.
+    /// The connections with live fibres.
     links: HashMap<u64, Arc<Link>>,
 }
 

@@ -114,7 +114,7 @@ fn start(cluster: &Cluster, server: Arc<Server>, listener: TcpListener) -> io::R
     builder.spawn_in(cluster, serve).map(drop)
 }
 
-/// Has the next signal end the process at once, in whatever state it is.
+/// Makes the next signal end the process at once, in whatever state it is.
 fn exit_at_next(signals: Signals) -> io::Result<()> {
     let wait = move || {
         if signals.wait().is_ok() {

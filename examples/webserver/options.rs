@@ -22,7 +22,7 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Seconds in which a request's head must arrive, from its first byte on
+    /// Seconds that a request's head may take to arrive, from its first byte on
     #[arg(long, default_value = "10", value_parser = seconds)]
     pub(crate) header_timeout: Duration,
 

@@ -36,7 +36,7 @@ const IN_HOST: [bool; 256] = {
     allowed
 };
 
-/// A request whose head has arrived.
+/// A request with its head complete.
 pub(crate) struct Request {
     /// Bytes of the head.
     pub(crate) length: usize,

@@ -122,7 +122,7 @@ impl Answer<'_> {
         self.content(status, "text/plain", text.len() as u64, text.as_bytes());
     }
 
-    /// An answer whose body has `length` bytes and begins with `start`.
+    /// An answer with a body of `length` bytes that begins with `start`.
     pub(crate) fn content(mut self, status: Status, kind: &str, length: u64, start: &[u8]) {
         self.general_fields(status);
         let fields = format!("Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n");

@@ -20,9 +20,9 @@ pub(crate) struct Server {
     pub(crate) files: Files,
     /// The source of the `Date` field.
     pub(crate) clock: Clock,
-    /// The connections whose fibres live.
+    /// The connections with live fibres.
     pub(crate) connections: Connections,
-    /// In which time a request's head must arrive.
+    /// How long a request's head may take to arrive.
     pub(crate) header_timeout: Duration,
     /// How long a connection may rest.
     pub(crate) idle_timeout: Duration,

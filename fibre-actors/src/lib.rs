@@ -50,8 +50,8 @@
 //!
 //! Each message that is accepted is handled once, or dropped: by a mailbox that is to drop, or with
 //! its actor. A message that is not accepted comes back in the error. Messages of one sender to one
-//! actor are handled in the order in which they were sent. The order of messages of several senders
-//! is not said.
+//! actor are handled in the order they were sent. The order of messages of several senders is not
+//! said.
 //!
 //! There are neither supervision trees nor actors on other machines: [`ActorRef::monitor`] is what
 //! the former are made of.

@@ -10,7 +10,7 @@
 //!
 //! | folder | what it is |
 //! |---|---|
-//! | `choice` | enums whose values have names |
+//! | `choice` | enums with named values |
 //! | `sys` | this thread's processor; forked children; signal masks; standard error |
 //! | `sync` | atomics and the futex, real or loom's; a short lock; looking at what others own |
 //! | `stack` | stacks, and a computation on a stack of its own |

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `stack` | memory that may not be there, unwind tables, and walking up a stack that does not run |
 //! | `descriptors` | work that opens files, also when the program has no descriptor left |
-//! | `request` | the word by which a thread is asked for its registers |
+//! | `request` | the word that asks a thread for its registers |
 //! | `threads` | what a kernel thread does, as the kernel says |
 //! | `sample` | the stack of a thread that runs |
 //! | `gather` | all fibres, as they are while their clusters stand still |
@@ -19,7 +19,7 @@
 //! | `form` | the two forms of a report: text and JSON |
 //! | `dump` | the call |
 //! | `output` | writing to where somebody may read, or nobody |
-//! | `bell` | the word on which a thread sleeps until it is asked for something |
+//! | `bell` | the word that a thread sleeps on until it is asked for something |
 //! | `page` | the page that `fibre-top` reads, and what it says |
 //! | `signal` | SIGQUIT, which asks for a dump, and the fault of a stack overflow |
 //! | `trace` | the event trace: its file, and SIGUSR2, which asks for it |
@@ -54,7 +54,7 @@ mod output;
 pub mod page;
 #[cfg(not(loom))]
 mod report;
-/// The word by which a thread is asked for its registers; for models, see `tests/loom_request.rs`.
+/// The word that asks a thread for its registers; for models, see `tests/loom_request.rs`.
 #[doc(hidden)]
 pub mod request;
 #[cfg(not(loom))]

@@ -29,7 +29,7 @@
 //! in the midst of a call that does not block is right here.
 //!
 //! A call is the system's own on a plain thread, before [`install`], within [`plainly`], in a
-//! forked child, in a cluster whose started fibres move between threads, and on the descriptors 0
+//! forked child, in a cluster that moves started fibres between threads, and on the descriptors 0
 //! to 2.
 //!
 //! A fibre that is cancelled, and waits, gets `ECANCELED`. Sleeps, futexes, look-ups of names and
@@ -48,7 +48,7 @@
 //! | `descriptors` | what becomes of numbers; from one descriptor to another |
 //! | `waiting` | `poll` and `select` |
 //! | `library` | waiting for child processes, threads and names of hosts |
-//! | `parker`, `thread_locals` | the word by which std parks a thread; the memory of its thread-locals |
+//! | `parker`, `thread_locals` | the word that std parks a thread by; the memory of its thread-locals |
 //! | `start` | `install` |
 //! | `time` | sleeping |
 //! | `futex` | `syscall`, and in it `futex` |

@@ -2,9 +2,9 @@
 //!
 //! What is read: the CPU clock ([`CpuClock`], [`Stopwatch`]), [`Memory`] and [`Threads`] of a
 //! process, and a [`Sample`] of a workload. What is made of it: a [`Series`] of readings, figures
-//! in [`format`](mod@format), SVG in [`plot`]. Where it was read: the [`Machine`], and which of its
-//! [`Cores`] are for whom. And what clients need: a [`duration()`] from their command line,
-//! addresses in [`Turns`], and [`raise_file_limit`].
+//! in [`format`](mod@format), SVG in [`plot`]. Where it was read: the [`Machine`], and what each of
+//! its [`Cores`] is for. And what clients need: a [`duration()`] from their command line, addresses
+//! in [`Turns`], and [`raise_file_limit`].
 
 #![deny(unreachable_pub, unnameable_types)]
 

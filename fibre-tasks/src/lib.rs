@@ -50,10 +50,10 @@
 //!
 //! # What is promised
 //!
-//! Tasks have an object in the order in which they came to want it. Readers that follow each other
-//! have it together; no reader passes a writer that waits. Tasks whose wants overlap do not
-//! deadlock, whatever the order in which they name them. What a task has comes back when its guards
-//! are dropped: at its end, before it, or by a panic.
+//! Tasks get an object in the order of their requests. Readers that follow each other have it
+//! together; no reader passes a writer that waits. Tasks with overlapping wants do not deadlock, in
+//! whatever order they name them. What a task has comes back when its guards are dropped: at its
+//! end, before it, or by a panic.
 //!
 //! Three things wait for ever, as with locks: a caller that [acquires](acquire()) while it has a
 //! guard of another object, which yet another one does the other way round; one that joins a task
@@ -84,7 +84,7 @@
 //! | `acquire` | permissions for the caller itself |
 //! | `request`, `stage` | a task that waits; what its handle has |
 //! | `system`, `task` | what tasks share that live together; tasks of their own |
-//! | `finish` | tasks whose parent waits for them |
+//! | `finish` | tasks that their parent waits for |
 //! | `tasks` | tasks that are stopped together |
 //! | `callbacks`, `emitter`, `macros` | what events call; events; Eve's notation |
 

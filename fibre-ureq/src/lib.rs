@@ -1,8 +1,8 @@
 //! The blocking HTTP client [`ureq`] on fibres.
 //!
-//! [`agent`] makes an agent whose calls block the fibre, or the thread if the caller is not a
-//! fibre. It is ureq's own agent, with its pool of connections, redirects, TLS and bodies; only how
-//! it connects and how it looks names up are fibre's. One agent serves any number of fibres, and
+//! [`agent`] makes an agent. Its calls block the fibre, or the thread if the caller is not a fibre.
+//! It is ureq's own agent, with its pool of connections, redirects, TLS and bodies; only how it
+//! connects and how it looks names up are fibre's. One agent serves any number of fibres, and
 //! clones of it share its pool.
 //!
 //! ```
@@ -41,7 +41,7 @@
 //!
 //! ureq's own time-outs (`timeout_global` and the others) become deadlines of the socket, and of
 //! the look-up of names. `fibre::timeout` around a call, and cancellation of the fibre, end it as
-//! well: as an error of the kind `Io`, after which the connection is not used again.
+//! well: as an error of the kind `Io`; the connection is not used again then.
 //!
 //! # Files, lowest first
 //!
@@ -73,7 +73,7 @@ use ureq::Agent;
 use ureq::config::Config;
 use ureq::unversioned::transport::{Connector, RustlsConnector};
 
-/// An agent whose calls block the fibre, or the thread if the caller is not a fibre. See the
+/// An agent with calls that block the fibre, or the thread if the caller is not a fibre. See the
 /// [crate].
 ///
 /// Another chain of connectors, with a proxy or a TLS of its own, is built by
