@@ -1,4 +1,4 @@
-//! Choices with names: enums whose values the environment, builders in C and reports name.
+//! Choices with names: enums with values that the environment, builders in C and reports name.
 //!
 //! [`named_choice!`](named_choice) declares one. A value is a line there, with the name at
 //! its end. The list of all values, parsing, printing, and the text that says what would have been
@@ -52,7 +52,7 @@ pub struct UnknownChoice {
 }
 
 impl UnknownChoice {
-    /// The error of a text that is none of these names.
+    /// The error of a text that is not one of these names.
     pub const fn new(what: &'static str, names: Names) -> Self {
         Self { what, names }
     }
@@ -72,8 +72,7 @@ pub(crate) trait NamedChoice: std::str::FromStr {
     const NAMES: Names;
 }
 
-/// Declares an enum whose values have names: what it is called in errors, and for each value its
-/// name.
+/// Declares an enum with named values: what it is called in errors, and for each value its name.
 macro_rules! named_choice {
     (
         $(#[$of_choice:meta])*

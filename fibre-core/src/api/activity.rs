@@ -45,8 +45,8 @@ pub trait Work: Send + Sync + Sized + 'static {
     /// Default: does nothing.
     ///
     /// Called once, in the end of the call that stops the cluster, or by another thread if the
-    /// activity is found later; so it may block, but had better not. A panic is reported on
-    /// standard error.
+    /// activity is found later; so it may block, but should not. A panic is reported on standard
+    /// error.
     fn abandoned(&self) {}
 }
 
@@ -178,8 +178,8 @@ impl<W: Work> Activity<W> {
         unsafe { self.0.as_ref() }
     }
 
-    /// Has the activity run, once for any number of calls that come before that run begins. A call
-    /// that comes while it runs makes it run once more. Any thread; blocks nothing.
+    /// Makes the activity run, once for any number of calls that come before that run begins. A
+    /// call that comes while it runs makes it run once more. Any thread; blocks nothing.
     ///
     /// Where it runs is the cluster's [`Revival`](crate::Revival); others that are idle may take
     /// it.

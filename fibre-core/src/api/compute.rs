@@ -6,7 +6,7 @@
 //!
 //! **Borrows.** The closure lies in the caller's frame, and so does its result. Nothing else ends
 //! the wait, neither cancellation nor a time-out, and the cluster is never stopped. So the frame
-//! stays until the closure has returned. A caller whose own cluster leaves it behind keeps its
+//! stays until the closure has returned. A caller that its own cluster leaves behind keeps its
 //! stack for ever.
 
 use crate::cluster::Cluster;
@@ -148,7 +148,7 @@ where
     }
 }
 
-/// The cluster to which the caller's work should go; `None`: it is better done here.
+/// The cluster that the caller's work should go to; `None`: it is better done here.
 fn elsewhere() -> Option<&'static Cluster> {
     if !in_fibre() {
         return None;

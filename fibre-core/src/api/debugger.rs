@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicPtr;
 /// The version of all layouts. A reader that does not know it must not go on.
 const VERSION: u32 = 2;
 
-/// The beginning of what a debugger reads. See the module text.
+/// The beginning of what a debugger reads.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Header {
@@ -58,7 +58,7 @@ pub struct Header {
 // SAFETY: it leads to statics, and never changes.
 unsafe impl Sync for Header {}
 
-/// The header. See the module text.
+/// The header.
 #[unsafe(export_name = "fibre_debugger")]
 #[unsafe(link_section = ".fibre_debugger")]
 #[used]

@@ -1,12 +1,13 @@
-//! Fibres whose program, result and bookkeeping lie with a layer above: the base on which another
-//! language's library builds its threads.
+//! Fibres with program, result and bookkeeping in a layer above: the base of another language's
+//! library, for its threads.
 //!
 //! Such a fibre is one allocation, as all are, and holds two pointers besides its control block:
 //! the *program*, two functions that all fibres of that layer share, and the *data*, one fibre's
 //! own, which the layer above finds again by [`embedded`] while the fibre runs.
 //!
 //! Unlike a [`JoinHandle`](crate::JoinHandle), an [`EmbeddedFibre`] may be shared: the layer above
-//! has rules of its own about which threads wait for a fibre, and until when others may cancel it.
+//! has rules of its own about the threads that wait for a fibre, and about how long others may
+//! cancel it.
 
 use crate::api::spawn::Builder;
 use crate::cluster::{Cluster, try_caller_place};
@@ -34,8 +35,8 @@ pub struct Program {
     /// Called with the data of a fibre that ends after [`EmbeddedFibre::detach`], as the last thing
     /// the fibre does.
     pub ended: unsafe fn(*const ()),
-    /// Describes, with the data of a fibre whose stack has been overrun, that fibre. In a signal
-    /// handler: it must be async-signal-safe.
+    /// Describes a fibre with an overrun stack, given the fibre's data. In a signal handler: it
+    /// must be async-signal-safe.
     pub describe: unsafe fn(*const (), Viewer<'_>),
     /// Where debuggers find a fibre's name.
     pub name: NamePlace,
@@ -78,8 +79,7 @@ pub enum Ending {
 /// The functions of embedded fibres, at one place: by that they are told from others.
 pub(crate) static BODY: Body = Embedded::BODY;
 
-/// The data of the fibre that the caller is; null if it is none, or not made by
-/// [`Builder::embed`].
+/// The calling fibre's data; null outside an embedded fibre, one made by [`Builder::embed`].
 #[inline]
 #[must_use]
 pub fn embedded() -> *const () {

@@ -166,9 +166,8 @@ impl Drop for Count {
     }
 }
 
-/// Runs `body`, in which fibres can be spawned that borrow from the caller; returns
-/// when all of them have ended. Blocks the fibre, or the thread if the caller is
-/// not a fibre.
+/// Runs `body`, which can spawn fibres that borrow from the caller; returns when all of them have
+/// ended. Blocks the fibre, or the thread if the caller is not a fibre.
 ///
 /// ```
 /// let words = ["a", "bc", "def"];

@@ -139,7 +139,7 @@ impl Builder {
         self
     }
 
-    /// Has the fibre cancelled together with all that have this token. Default: none.
+    /// Cancels the fibre together with all others that have this token. Default: none.
     ///
     /// ```
     /// let token = fibre::CancelToken::new();

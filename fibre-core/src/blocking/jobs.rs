@@ -175,10 +175,10 @@ struct State {
     closed: bool,
 }
 
-// SAFETY: the pointers are used under the lock, or by the threads to which it has given them.
+// SAFETY: the pointers are used under the lock, or by the threads that it has given them to.
 unsafe impl Send for State {}
 
-/// The jobs and threads of one pool. See the module text.
+/// The jobs and threads of one pool.
 #[derive(Debug)]
 pub struct Jobs {
     state: Mutex<State>,

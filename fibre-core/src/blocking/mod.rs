@@ -2,7 +2,7 @@
 //!
 //! `jobs` is the protocol between callers that bring jobs and the threads that do them; `pool` has
 //! the threads. No fibres run on them: a call needs no stack of its own, and may block its thread.
-//! See docs/decisions/0022. `visit` is for clusters whose fibres move: there the fibre itself goes,
+//! See docs/decisions/0022. `visit` is for clusters that move fibres: there the fibre itself goes,
 //! to processors.
 
 pub mod jobs;

@@ -1,9 +1,9 @@
 //! Pools of kernel threads, and calls that are made there.
 //!
-//! A call lies in the frame of the fibre that makes it: closure, result, and the [`Job`] by which
-//! the threads know it. The fibre waits until a thread has done the job, whatever happens
-//! meanwhile. Cancelling the fibre does not end the wait, and a fibre that its cluster leaves
-//! behind keeps its stack for ever. So the closure may borrow.
+//! A call lies in the frame of the fibre that makes it: closure, result, and the [`Job`] that the
+//! threads know it by. The fibre waits until a thread has done the job, whatever happens meanwhile.
+//! Cancelling the fibre does not end the wait, and a fibre that its cluster leaves behind keeps its
+//! stack for ever. So the closure may borrow.
 
 use super::jobs::{Idle, Job, Jobs, Next, Start, Taken, Verdict};
 use crate::cluster::start_helper;
@@ -73,7 +73,7 @@ pub fn blocking_metrics() -> BlockingMetrics {
     }
 }
 
-/// The token for a fibre whose call gets no thread.
+/// The token for a fibre that gets no thread for its call.
 const REFUSED: u32 = 1;
 
 /// Runs `f`, which may block its kernel thread, away from the caller's processor.
@@ -254,8 +254,8 @@ impl BlockingPoolBuilder {
         self
     }
 
-    /// The name of the threads, to which a number is appended. Default: "fibre-disk". The kernel
-    /// shows 15 bytes of it.
+    /// The name of the threads; a number is appended. Default: "fibre-disk". The kernel shows 15
+    /// bytes of it.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
@@ -367,8 +367,8 @@ where
 
     /// Makes the call, or does not, and resumes the fibre.
     fn conclude(job: NonNull<Job>, verdict: Verdict) {
-        // SAFETY: the job is the first field of such a call, whose fibre waits until it is resumed
-        // below.
+        // SAFETY: the job is the first field of such a call, and its fibre waits until it is
+        // resumed below.
         let call = unsafe { job.cast::<Self>().as_ref() };
         if verdict == Verdict::Taken
             && let Some(f) = call.closure.take()

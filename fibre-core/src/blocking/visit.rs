@@ -11,7 +11,7 @@ use std::io;
 /// fibre-local values, and may block the fibre, too. Blocks the fibre until it is back. On a thread
 /// that is no fibre, just calls `f`.
 ///
-/// For fibres of clusters that move started fibres, whose builders have promised that nothing is
+/// For fibres of clusters that move started fibres. Their builders have promised that nothing is
 /// kept meanwhile that belongs to a kernel thread, or is not `Send`. The fibres go to the
 /// processors of a cluster of their own. It grows by one when all are taken, up to 64
 /// (`FIBRE_MAX_PROCESSORS`), and does not shrink, as timers, descriptors and fibres may have come
@@ -70,7 +70,7 @@ fn chosen() -> io::Result<ClusterBuilder> {
         .max_fibres(usize::MAX)
         // The cluster grows by itself.
         .max_spare_processors(0);
-    // SAFETY: its fibres are those of clusters whose builders have promised it.
+    // SAFETY: its fibres are those of clusters with builders that have promised it.
     Ok(unsafe { builder.move_started_fibres() })
 }
 

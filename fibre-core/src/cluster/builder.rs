@@ -107,8 +107,8 @@ impl ClusterBuilder {
         self
     }
 
-    /// The name of the processors' threads, to which a number is appended. Default: "fibre". The
-    /// kernel shows 15 bytes of it.
+    /// The name of the processors' threads; a number is appended. Default: "fibre". The kernel
+    /// shows 15 bytes of it.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
@@ -157,13 +157,13 @@ impl ClusterBuilder {
         self
     }
 
-    /// Lets started fibres move between the processors of the cluster, and to other clusters
-    /// that allow it: yielding and woken fibres may then be stolen, too, and
-    /// [`migrate_to`](crate::migrate_to) works. Default: off; a fibre stays on the kernel
-    /// thread on which it has started.
+    /// Lets started fibres move between the processors of the cluster, and to other clusters that
+    /// allow it: yielding and woken fibres may then be stolen, too, and
+    /// [`migrate_to`](crate::migrate_to) works. Default: off; a fibre stays on the kernel thread
+    /// that it has started on.
     ///
-    /// The environment variable `FIBRE_MOVES` says more about clusters for which this was
-    /// called, and about no others: `never` undoes it, `forced` is
+    /// The environment variable `FIBRE_MOVES` says more about clusters that this was called for,
+    /// and about no others: `never` undoes it, `forced` is
     /// [`force_migration`](Self::force_migration). Default: `stolen`.
     ///
     /// # Safety
@@ -226,10 +226,9 @@ impl ClusterBuilder {
         self
     }
 
-    /// Has these hooks called at each switch of a fibre in this cluster, inside of those that were
-    /// given before, and of those of the process
-    /// ([`install_switch_hooks`](crate::install_switch_hooks)). Default: none, which costs nothing.
-    /// [`SwitchHooks`] says what they may do.
+    /// Calls these hooks at each switch of a fibre in this cluster, inside of those that were given
+    /// before, and of those of the process ([`install_switch_hooks`](crate::install_switch_hooks)).
+    /// Default: none, which costs nothing. [`SwitchHooks`] says what they may do.
     #[must_use]
     pub fn switch_hooks(mut self, hooks: impl SwitchHooks) -> Self {
         self.hooks.push(Arc::new(hooks));

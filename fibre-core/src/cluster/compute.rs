@@ -31,10 +31,10 @@ pub fn compute_defaults() -> (usize, u8) {
 }
 
 impl Cluster {
-    /// The cluster on which [`compute`](crate::compute()) runs closures, started when first asked
+    /// The cluster that [`compute`](crate::compute()) runs closures on, started when first asked
     /// for, and never stopped. Blocks the thread while it is started.
     ///
-    /// Fibres may be spawned there, too: jobs that compute and for whose results nobody waits.
+    /// Fibres may be spawned there, too: jobs that compute, with results that nobody waits for.
     ///
     /// ```
     /// use fibre::Cluster;
@@ -55,8 +55,8 @@ impl Cluster {
     /// The same cluster; if it has not been started so far, it is started as `choose` has changed
     /// the builder, which has the defaults: as many processors as the process may use CPUs, or
     /// `FIBRE_COMPUTE_PROCESSORS`; a [`nice`](ClusterBuilder::nice) of 10, or `FIBRE_COMPUTE_NICE`;
-    /// stacks of 2 MiB, of which memory is committed as it is touched; no limit of fibres. `choose`
-    /// may wait; what others start meanwhile stays. Blocks the thread while it is started.
+    /// stacks of 2 MiB, with memory that is committed as it is touched; no limit of fibres.
+    /// `choose` may wait; what others start meanwhile stays. Blocks the thread while it is started.
     ///
     /// ```
     /// use fibre::Cluster;

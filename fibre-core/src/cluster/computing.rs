@@ -12,7 +12,7 @@ use crate::scheduler::domain::Domain;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The CPU time after which a fibre is told.
+/// The CPU time that a fibre may use before it is told.
 const LONG: Duration = Duration::from_millis(200);
 
 /// What is called with such a fibre's processor and the CPU time that it has taken.

@@ -25,7 +25,7 @@ pub(super) struct Crew {
     places: Places,
     /// The processors' threads, in their order, until a caller joins them.
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// The time at which the cluster began.
+    /// The time when the cluster began.
     epoch: Instant,
     /// Held by the caller that adds processors, or has spare ones stand aside, and for a moment by
     /// the one that ends that.
@@ -49,7 +49,7 @@ impl Crew {
         self.growing.lock()
     }
 
-    /// [`growing`](Self::growing) for a caller that had better come again than wait.
+    /// [`growing`](Self::growing) for a caller that should come again rather than wait.
     pub(super) fn try_growing(&self) -> Option<MutexGuard<'_, ()>> {
         self.growing.try_lock()
     }
@@ -85,8 +85,8 @@ impl Crew {
         Ok(())
     }
 
-    /// Has a former spare processor run where its place says. If the kernel refuses, it stays where
-    /// all processors may run.
+    /// Makes a former spare processor run where its place says. If the kernel refuses, it stays
+    /// where all processors may run.
     fn put_in_place(&self, index: usize) {
         let thread = self.domain.stats(index).thread();
         if let (Some(cpus), Some(thread)) = (self.places.of(index), thread) {
@@ -189,7 +189,7 @@ impl Crew {
         thread::start(&self.domain, index, self.epoch, cpus, gate, kept)
     }
 
-    /// Waits for the ends of threads whose processors have ended and have left no fibres there;
+    /// Waits for the ends of threads if their processors have ended and have left no fibres there;
     /// gives up the others. Blocks the fibre (or thread).
     pub(super) fn join_threads(&self) {
         let stuck = self.domain.orders.not_at(ProcessorPhase::Gone);

@@ -95,7 +95,7 @@ fn of(domain: &Domain) -> Vec<Setting> {
     } else {
         Moves::Stolen
     };
-    // A cluster whose builder has not allowed moves has none, whatever the variable says.
+    // A cluster has no moves if its builder has not allowed any, whatever the variable says.
     let told_moves = if held.moves_started {
         Moves::from_environment()
     } else {

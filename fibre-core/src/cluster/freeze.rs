@@ -40,7 +40,7 @@ pub struct Frozen {
 /// assert_eq!(late.join().unwrap(), 7);
 /// ```
 pub fn freeze(patience: Duration) -> Frozen {
-    // A deadline beyond the clock's range is none.
+    // A deadline beyond the clock's range never comes.
     let deadline = Instant::now().checked_add(patience);
     let clusters = register::all();
     let wish = |running: &Arc<_>| Paused::begin(Cluster(Arc::clone(running)));

@@ -29,7 +29,7 @@ pub struct ClusterView<'a> {
     pub live: usize,
     /// Its processors that are not spare ones.
     pub processors: usize,
-    /// Whether a deadline is armed, at which some fibre goes on.
+    /// Whether a deadline is armed that makes some fibre go on.
     pub timed: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct FibreView<'a> {
     block: &'a ControlBlock,
     /// How far the looker may rely on what it sees there.
     phase: FibrePhase,
-    /// The processor to which it goes when woken.
+    /// The processor that it goes to when woken.
     home: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ impl FibreView<'_> {
         self.block.state.since()
     }
 
-    /// The processor on which it has last begun to run.
+    /// The processor that it has last begun to run on.
     #[must_use]
     pub fn processor(&self) -> Option<usize> {
         match self.phase {
@@ -122,7 +122,7 @@ impl FibreView<'_> {
         }
     }
 
-    /// The processor on which it runs, without switching.
+    /// The processor that it runs on, without switching.
     #[must_use]
     pub fn runs(&self) -> Option<StuckProcessor> {
         match self.phase {
@@ -131,8 +131,7 @@ impl FibreView<'_> {
         }
     }
 
-    /// The processor on which another fibre runs, without switching, which this one has to wait
-    /// for.
+    /// The processor where another fibre runs without switching, and keeps this one waiting.
     #[must_use]
     pub fn behind(&self) -> Option<StuckProcessor> {
         match self.phase {
@@ -148,14 +147,14 @@ impl FibreView<'_> {
     }
 
     /// Where it has left its stack: the stack pointer, where its registers RBX and RBP lie, and the
-    /// address at which it goes on. A hint unless it [is still](Self::is_still); `None`: it runs.
+    /// address where it goes on. A hint unless it [is still](Self::is_still); `None`: it runs.
     #[must_use]
     pub fn left(&self) -> Option<[usize; 2]> {
         // SAFETY: in a roster, and so started; fibres in rosters do not end during a look.
         unsafe { self.block.left() }
     }
 
-    /// The address at which its stack begins, the highest one.
+    /// The address where its stack begins, the highest one.
     #[must_use]
     pub fn root(&self) -> usize {
         // SAFETY: as above.
@@ -163,7 +162,7 @@ impl FibreView<'_> {
     }
 }
 
-/// What is shown all fibres. See the module text.
+/// What is shown all fibres.
 pub trait Inspector {
     /// A cluster, which is about to stand still. The inspector may allocate.
     fn cluster(&mut self, cluster: ClusterView<'_>);

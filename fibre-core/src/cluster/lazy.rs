@@ -56,7 +56,7 @@ impl LazyCluster {
         Ok(self.cluster.get_or_init(|| cluster))
     }
 
-    /// Calls the closure, in which the caller does not come here again.
+    /// Calls the closure. The caller does not come here again in it.
     fn choose(
         &self,
         choose: impl FnOnce() -> io::Result<ClusterBuilder>,

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long processors have to finish what they run; and, unless the looker has a limit, how long
-/// it tries in vain to look at those that do not.
+/// it keeps trying to look at those that do not.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The sleep between two such looks.
@@ -100,13 +100,13 @@ impl FibrePhase {
 /// The address of a fibre, and the processor that does not switch, where the fibre runs.
 type Runs = (*const ControlBlock, StuckProcessor);
 
-/// The rosters of a cluster's processors, none of which ends while they are locked.
+/// The rosters of a cluster's processors. No processor ends while they are locked.
 type Rosters<'a> = MutexGuard<'a, Vec<(usize, RosterRef)>>;
 
 impl Running {
-    /// Has the cluster stand still, shows the fibres of all processors to `visit`, and lets them go
-    /// on. `false`: nothing was seen, as the list of the rosters was locked for so long; without a
-    /// `limit` this waits for it. Blocks the thread.
+    /// Makes the cluster stand still, shows the fibres of all processors to `visit`, and lets them
+    /// go on. `false`: nothing was seen, as the list of the rosters was locked for so long; without
+    /// a `limit` this waits for it. Blocks the thread.
     pub(super) fn stand_and_look(
         self: &Arc<Self>,
         limit: Option<Duration>,

@@ -63,8 +63,8 @@ pub struct ClusterMetrics {
     /// Those of them that run, or could. `None`: a processor could not tell, see
     /// [`ProcessorMetrics::queued`].
     pub runnable: Option<u64>,
-    /// Those of them that wait. Counted with `runnable`, of which it is the rest: exact when
-    /// nothing changes meanwhile.
+    /// Those of them that wait. Counted with `runnable`; it is the rest of that: exact when nothing
+    /// changes meanwhile.
     pub blocked: Option<u64>,
     /// Fibres that threads outside of the cluster have spawned.
     pub spawned_outside: u64,

@@ -4,7 +4,7 @@
 //! in between. It leaves its stack, and only then the old processor puts it into the new cluster's
 //! staging queue. The processor that takes it out makes it at home there.
 //!
-//! A *visit* is a move whose way back is certain: the fibre's own cluster goes on counting it, so
+//! A *visit* is a move with a certain way back: the fibre's own cluster goes on counting it, so
 //! that the cluster does not end meanwhile, and takes it back even when it is closed to others.
 
 use super::handle::Cluster;
@@ -84,7 +84,7 @@ pub(crate) fn visit<R>(
     result.or_else(|payload| resume_unwind(payload))
 }
 
-/// The cluster in which the calling fibre is.
+/// The calling fibre's cluster.
 fn own_cluster() -> io::Result<Arc<Domain>> {
     let domain = Processor::here(|here| here.running().map(|_| Arc::clone(here.domain())));
     let none = || refused("only a fibre can move to another cluster");

@@ -21,7 +21,7 @@
 //! * `thread`: the kernel thread of one processor;
 //! * `register`: all clusters of the process;
 //! * `residents`: what lives in a cluster, and is told when that is stopped;
-//! * `place`: where a fibre goes whose spawner names no cluster;
+//! * `place`: where a fibre goes if its spawner names no cluster;
 //! * `lazy`: clusters that start when first needed;
 //! * `left`: how an error shows the fibres that were left behind;
 //! * `compute`: the cluster for work that computes;

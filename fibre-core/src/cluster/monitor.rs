@@ -76,7 +76,7 @@ static WATCHED: Mutex<Watched> = Mutex::new(Watched {
     grown: false,
 });
 
-/// Has the monitor look after a cluster, if that may have spare processors.
+/// Makes the monitor look after a cluster, if that may have spare processors.
 pub(super) fn watch(crew: &Arc<Crew>) {
     let Some(barrier) = heavy_barrier() else {
         return;
@@ -127,7 +127,7 @@ fn start(barrier: HeavyBarrier) -> bool {
     begins
 }
 
-/// Has the monitor forget a cluster that has been stopped. Blocks the thread until a look that is
+/// Makes the monitor forget a cluster that has been stopped. Blocks the thread until a look that is
 /// going on has ended.
 pub(super) fn forget(crew: &Arc<Crew>) {
     let mut watched = WATCHED.lock();
@@ -162,8 +162,8 @@ impl Round {
     }
 }
 
-/// Has the calling thread, the monitor, run wherever the main thread may, or one of these clusters'
-/// processors. If the kernel refuses, it stays where it is.
+/// Lets the calling thread, the monitor, run wherever the main thread may, or one of these
+/// clusters' processors. If the kernel refuses, it stays where it is.
 fn spread(wards: &[Ward]) {
     // SAFETY: asks for a number.
     let main = unsafe { libc::getpid() }.max(0);

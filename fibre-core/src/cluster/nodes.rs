@@ -7,7 +7,7 @@ use crate::topology::{CpuSet, Node, Pinning, Topology};
 use std::io;
 
 impl ClusterBuilder {
-    /// The CPUs on which the processors run; a [`CpuSet`] is for all of them. Default:
+    /// The CPUs that the processors run on; a [`CpuSet`] is for all of them. Default:
     /// [`Pinning::None`], or what the environment variable `FIBRE_PIN` says. CPUs that the kernel
     /// refuses make [`build`](Self::build) fail.
     #[must_use]

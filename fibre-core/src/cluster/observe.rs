@@ -118,7 +118,7 @@ const UNMONITORED: Duration = Duration::from_millis(100);
 
 /// Sleeps until the monitor looks at the processors, as some are busy, or were a moment ago; and
 /// for `limit` at most. `false`: the limit came first. Where there is no monitor, it is as if that
-/// looked every now and then. Blocks the thread. The observer only, of which there is one.
+/// looked every now and then. Blocks the thread. The observer only; there is one.
 pub fn sleep_until_busy(limit: Option<Duration>) -> bool {
     if monitor::is_there() {
         return OBSERVER.sleep(limit.map(|limit| Instant::now() + limit));

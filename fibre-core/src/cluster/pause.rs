@@ -57,8 +57,9 @@ impl Cluster {
     /// another cluster), or the thread if the caller is not a fibre.
     ///
     /// A processor sees the wish when its fibre switches, a few hundred microseconds later at most.
-    /// A processor whose fibre computes without ever blocking or yielding cannot be stopped: see
-    /// [`pause_until`](Self::pause_until). Clusters whose fibres pause each other's wait for ever.
+    /// A processor cannot be stopped while its fibre computes without ever blocking or yielding:
+    /// see [`pause_until`](Self::pause_until). Clusters wait for ever if their fibres pause each
+    /// other's.
     ///
     /// ```
     /// let cluster = fibre::Cluster::builder().processors(2).build()?;

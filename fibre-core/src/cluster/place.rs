@@ -1,4 +1,4 @@
-//! Where a fibre goes whose spawner names no cluster.
+//! Where a fibre goes if its spawner names no cluster.
 
 use super::handle::Cluster;
 use crate::config::environment;

@@ -30,10 +30,10 @@ impl ClusterBuilder {
         self
     }
 
-    /// Work sharing: all fibres that may move between processors go through one queue, from which
-    /// processors without work take. Those are the fibres that have not started, and where started
-    /// fibres move, these, too. Default: off, or the environment variable `FIBRE_SHARING` (`0` or
-    /// `1`).
+    /// Work sharing: all fibres that may move between processors go through one queue, and
+    /// processors without work take them from there. Those are the fibres that have not started,
+    /// and where started fibres move, these, too. Default: off, or the environment variable
+    /// `FIBRE_SHARING` (`0` or `1`).
     #[must_use]
     pub fn sharing(mut self, sharing: bool) -> Self {
         self.settings.sharing = sharing;
@@ -56,9 +56,9 @@ impl ClusterBuilder {
         self
     }
 
-    /// How long a processor that runs out of work may spin before it sleeps; zero for not
-    /// at all. It spins only if its last sleep was so short that it had better. Default:
-    /// 20 µs, or the environment variable `FIBRE_SPIN`, in microseconds.
+    /// How long a processor that runs out of work may spin before it sleeps; zero for not at all.
+    /// It spins only if its last sleep was so short that this pays. Default: 20 µs, or the
+    /// environment variable `FIBRE_SPIN`, in microseconds.
     #[must_use]
     pub fn spin(mut self, longest: Duration) -> Self {
         self.settings.spin = longest;
@@ -67,10 +67,10 @@ impl ClusterBuilder {
 
     /// How long a fibre that never blocks runs before it lets the others of its processor run, at
     /// the next call that could block ([`yield_point`](crate::internal::yield_point)). The clock is
-    /// read every few of these calls, so it may be some microseconds longer. A server whose fibres
-    /// answer batches of requests does better with slices that hold a batch: a fibre that is cut
-    /// off in the middle may have a lock that the others need. Default: 20 µs, or the environment
-    /// variable `FIBRE_SLICE`, in microseconds.
+    /// read every few of these calls, so it may be some microseconds longer. A server of batches of
+    /// requests does better with slices that hold a batch: a fibre that is cut off in the middle
+    /// may have a lock that the others need. Default: 20 µs, or the environment variable
+    /// `FIBRE_SLICE`, in microseconds.
     ///
     /// ```
     /// use std::time::Duration;

@@ -12,7 +12,7 @@ pub struct ProcessorState {
     pub thread: i32,
     /// Which fibre it runs, for comparison only; zero: none.
     pub running: usize,
-    /// How often it has looked after other things than its fibres. A processor whose fibres switch
-    /// does so every 200 µs or so, and at each 256th switch at the latest.
+    /// How often it has looked after other things than its fibres. A processor with fibres that
+    /// switch does so every 200 µs or so, and at each 256th switch at the latest.
     pub services: u64,
 }

@@ -38,8 +38,8 @@ pub(super) fn began() -> Option<Instant> {
     BEGAN.get().copied()
 }
 
-/// What the processors of the clusters share whose threads have not all ended. `None`: the list was
-/// locked for so long.
+/// What the processors of each cluster share, until all threads of the cluster have ended. `None`:
+/// the list was locked for so long.
 pub(super) fn try_domains(limit: Duration) -> Option<Vec<Arc<Domain>>> {
     let domains = DOMAINS.try_lock_for(limit)?;
     Some(domains.iter().filter_map(Weak::upgrade).collect())

@@ -13,7 +13,7 @@ pub trait Resident: Send + Sync {
 
     /// The cluster has been stopped: none of its fibres runs any more, whether they have ended or
     /// have been left behind. Called in the end of the call that stops the cluster; so it may
-    /// block, but had better not.
+    /// block, but should not.
     fn cluster_has_stopped(&self);
 }
 

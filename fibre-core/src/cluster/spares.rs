@@ -4,8 +4,8 @@
 //! does not know, keep as many processors as there are such fibres. Once they keep all, the fibres
 //! that could end their waits never run. So the process' monitor ([`super::monitor`]) looks at the
 //! processors every [`TICK`]. A processor is *stuck* if it has run one fibre, without a service,
-//! for [`LOOKS`] ticks, in which its thread has had [`ENOUGH`] of a CPU, or sleeps in the kernel
-//! now. A thread that merely waits for a CPU is not stuck, and another one would not help.
+//! for [`LOOKS`] ticks, and its thread has had [`ENOUGH`] of a CPU meanwhile, or sleeps in the
+//! kernel now. A thread that merely waits for a CPU is not stuck, and another one would not help.
 //!
 //! For each stuck processor the monitor does what an idle watcher would do, as there may be none:
 //! it gives what may move to all (`ready/rescue.rs`), lets deadlines pass, and asks for events. If
@@ -16,8 +16,8 @@
 //! there are, the longer that takes. So no more of them are idle than are stuck.
 //!
 //! The user is told of that once, and later than it happens: a thread may sleep in the kernel for a
-//! moment, for a lock whose holder gets no CPU on a busy machine. So each regular processor must
-//! have computed, or must sleep at [`LONG_ASLEEP`] looks and have had no CPU in between.
+//! moment, for a lock with a holder that gets no CPU on a busy machine. So each regular processor
+//! must have computed, or must sleep at [`LONG_ASLEEP`] looks and have had no CPU in between.
 //!
 //! When one of the regular processors has not been stuck for [`Spares::patience`], all spare ones
 //! stand aside. If they are needed again soon, that patience doubles: each time they are called
@@ -44,14 +44,14 @@ use std::time::{Duration, Instant};
 /// The time between two looks.
 pub(super) const TICK: Duration = Duration::from_millis(10);
 
-/// Looks in a row at which a stuck processor runs the same fibre, without a service in between.
+/// Looks in a row that find a stuck processor with the same fibre, without a service in between.
 const LOOKS: u32 = 2;
 
-/// Looks in a row at which a thread that is to blame sleeps.
+/// Looks in a row that find a thread asleep before it is to blame.
 const LONG_ASLEEP: u32 = 20;
 
-/// The CPU time after which a thread counts as spinning: a fibre that yields all the time is
-/// serviced every 256 times, which takes less even where a yield takes tens of microseconds.
+/// The CPU time that makes a thread count as spinning: a fibre that yields all the time is serviced
+/// every 256 times, which takes less even where a yield takes tens of microseconds.
 const ENOUGH: Duration = Duration::from_millis(10);
 
 /// How long spare processors stay when they are not needed any more: at first, and at most.
@@ -89,7 +89,7 @@ struct Proof {
     is_given: bool,
     /// The CPU time of the thread, if it slept in the kernel at the last look.
     asleep_at: Option<Duration>,
-    /// Looks in a row at which it slept, and had had no CPU since.
+    /// Looks in a row that found it asleep, and without CPU time since.
     asleep: u32,
 }
 
@@ -112,7 +112,7 @@ impl Proof {
 pub(super) struct Spares {
     /// What it has seen of each processor.
     seen: Vec<Seen>,
-    /// The time since which some regular processor has not been stuck, while spare ones take part.
+    /// Since when some regular processor has not been stuck, while spare ones take part.
     calm: Option<Instant>,
     /// How long that has to last before the spare ones stand aside.
     patience: Duration,
@@ -250,7 +250,7 @@ impl Spares {
         started.unwrap_or_default()
     }
 
-    /// Has all spare processors stand aside, if the others have switched for long enough.
+    /// Makes all spare processors stand aside, if the others have switched for long enough.
     fn dismiss_if_calm(&mut self, crew: &Crew, now: Instant) {
         // None of them becomes a regular one meanwhile. If a caller is about to make one regular,
         // the next look is early enough.
@@ -505,7 +505,7 @@ mod tests {
         assert!(!crew.domain.queues().iter().any(|queue| queue.is_aside()));
     }
 
-    /// A driver in which a sleep lasts until it is interrupted.
+    /// A driver with sleeps that last until they are interrupted.
     #[derive(Default)]
     struct Counting {
         sleeps: AtomicU32,

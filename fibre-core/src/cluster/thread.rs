@@ -63,7 +63,7 @@ fn stay() -> ! {
 /// program does with its memory from now on does no harm.
 struct Seat {
     processor: Box<Processor>,
-    /// The stack on which the thread reports that a fibre's stack has overflowed.
+    /// The stack that the thread uses to report the overflow of a fibre's stack.
     alternate_stack: AlternateStack,
 }
 
@@ -147,7 +147,7 @@ pub fn aside<R: Send + 'static>(
     result.take()
 }
 
-/// A gate at which threads wait until all those have been started that are to begin together.
+/// A gate that threads wait at until all of those that are to begin together have been started.
 ///
 /// Their starter waits here, too: a thread that has come has what std and the C library take for
 /// it, and these end the process if they get nothing. It brings what the runtime takes for it, or

@@ -75,8 +75,7 @@ impl fmt::Display for Waiting {
 /// All fibres of the process that wait, of all clusters, and what they wait for: to find out why a
 /// program does not go on. One cluster after the other stands still for it, for some tens of
 /// microseconds, or for 20 ms, rarely 40, if some fibre in it does not switch. The list has no
-/// plain threads that wait, nor the caller, nor fibres of clusters whose last handle has been
-/// dropped.
+/// plain threads that wait, nor the caller, nor fibres of clusters without a handle.
 ///
 /// A fibre that does not switch is in the list, though it does not wait for anything that fibre
 /// knows of: it computes, or blocks the thread of its processor, in a system call or by a

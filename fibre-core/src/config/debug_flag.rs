@@ -13,7 +13,7 @@ const UNKNOWN: u8 = 0;
 const OFF: u8 = 1;
 const ON: u8 = 2;
 
-/// A switch. See the module text.
+/// A switch.
 #[derive(Debug)]
 pub struct DebugFlag {
     state: AtomicU8,
@@ -37,7 +37,7 @@ impl DebugFlag {
         }
     }
 
-    /// Has it on by default in builds with debug assertions.
+    /// Turns it on by default in builds with debug assertions.
     #[must_use]
     pub const fn on_in_debug_builds(mut self) -> Self {
         self.default = cfg!(debug_assertions);

@@ -9,8 +9,8 @@
 //! In a program with more rights than its caller none of them counts
 //! ([`sys::environment`](crate::sys::environment)).
 //!
-//! A name that begins as ours do and is none of them is probably misspelt. That is reported once,
-//! and is no error, as programs may have such variables of their own.
+//! An unknown `FIBRE_*` name is probably a typo. That is reported once, and is no error, as
+//! programs may have such variables of their own.
 
 use crate::choice::{NamedChoice, Names};
 use crate::config::observation::{DeadlockSetting, MonitorSetting};
@@ -62,7 +62,7 @@ impl fmt::Display for Wanted {
     }
 }
 
-/// A variable whose values are those of a type.
+/// A variable with the values of a type.
 const fn of<T: FromStr>(name: &'static str, wanted: Wanted) -> Variable {
     Variable {
         name,
@@ -71,7 +71,7 @@ const fn of<T: FromStr>(name: &'static str, wanted: Wanted) -> Variable {
     }
 }
 
-/// A variable whose values are those of a type, in these words.
+/// A variable with the values of a type, in these words.
 const fn number<T: FromStr>(name: &'static str, wanted: &'static str) -> Variable {
     of::<T>(name, Wanted::Words(wanted))
 }
@@ -241,9 +241,9 @@ pub fn is_nonsense(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Nonsense>())
 }
 
-/// Ends a call that was to start the default cluster, and whose caller cannot get an error, if the
-/// error is about nonsense in the environment. That is no fault of the program, to which a
-/// backtrace would lead: one line reports it, and the panic hook is left out.
+/// Ends a call that was to start the default cluster, and that cannot return an error, if the error
+/// is about nonsense in the environment. That is no fault of the program, and a backtrace would
+/// only lead there: one line reports it, and the panic hook is left out.
 pub(crate) fn end_on_nonsense(error: &io::Error) {
     if is_nonsense(error) {
         let words = format!("cannot start the default cluster: {error}");
@@ -264,7 +264,7 @@ fn complaint(variable: &Variable, value: &OsStr) -> Option<String> {
     (!accepted).then(|| format!("{name} must be {wanted}, not {value:?}"))
 }
 
-/// The complaint about a name that is none of ours.
+/// The complaint about an unknown name.
 fn remark(name: &str) -> String {
     let names = VARIABLES.iter().map(|variable| variable.name);
     let nearest = names.min_by_key(|known| distance(name, known));

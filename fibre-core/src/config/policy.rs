@@ -24,10 +24,10 @@ named_choice! {
         /// To an idle processor if there is one, else to each in turn.
         #[default]
         Push = "push",
-        /// Into the cluster's staging queue, from which processors without work take.
+        /// Into the cluster's staging queue: processors without work take from there.
         Staging = "staging",
-        /// To the spawner's own processor, from which others may steal it; from a thread that
-        /// is no processor, to each in turn.
+        /// To the spawner's own processor: others may steal it there. From a thread that is no
+        /// processor, to each in turn.
         Local = "local",
         /// As [`Local`](Self::Local), and the spawner's processor runs it before what else it
         /// could share, if the queues have two ends ([`QueueKind::TwoEnded`]). Source: thesis,
@@ -103,7 +103,7 @@ pub enum Stealing {
     Transient,
     /// It stays with the thief, if it came from a queue of at least `threshold` fibres.
     Sticky {
-        /// The length of the shortest queue from which fibres stay.
+        /// The length of the shortest queue that keeps fibres.
         threshold: usize,
     },
 }

@@ -133,7 +133,7 @@ impl Settings {
 }
 
 named_choice! {
-    /// How started fibres move in a cluster whose builder has allowed it.
+    /// How started fibres move in a cluster, if its builder has allowed it.
     #[derive(Default)]
     pub(crate) enum Moves, "a way to move" {
         /// They do not move.
@@ -197,10 +197,10 @@ impl FromStr for SpareCount {
     }
 }
 
-/// The most by which the nice value of a thread can be raised.
+/// The most that the nice value of a thread can be raised by.
 pub(crate) const MOST_NICE: u8 = 19;
 
-/// A number by which the nice value of a thread is raised.
+/// A number that the nice value of a thread is raised by.
 pub(crate) struct Nice(pub u8);
 
 impl FromStr for Nice {

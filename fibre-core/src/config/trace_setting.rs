@@ -18,7 +18,7 @@ const LARGEST_RING: usize = 4 << 30;
 pub struct TraceSetting {
     /// The bytes of each processor's ring.
     pub ring: usize,
-    /// The file to which traces are written, if the variable names one.
+    /// The file that traces are written to, if the variable names one.
     pub file: Option<PathBuf>,
 }
 

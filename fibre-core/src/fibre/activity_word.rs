@@ -36,7 +36,7 @@ const RUNNING: u32 = 2;
 /// It never runs again.
 const REFUSED: u32 = 4;
 
-/// The word. See the module text.
+/// The word.
 #[derive(Debug)]
 pub struct ActivityWord(AtomicU32);
 
@@ -73,7 +73,7 @@ impl ActivityWord {
         Self(AtomicU32::new(0))
     }
 
-    /// Has the activity run once more. Any thread.
+    /// Makes the activity run once more. Any thread.
     #[inline]
     pub fn schedule(&self) -> Scheduled {
         match self.0.fetch_or(SCHEDULED, Ordering::AcqRel) {
@@ -83,7 +83,7 @@ impl ActivityWord {
         }
     }
 
-    /// Has the activity run once more, if it is ready or runs; says whether it does. Any thread.
+    /// Makes the activity run once more, if it is ready or runs; says whether it does. Any thread.
     #[inline]
     pub fn notice(&self) -> bool {
         let noticed = |word: u32| {

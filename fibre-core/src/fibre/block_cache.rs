@@ -1,11 +1,11 @@
 //! The memory of ended fibres, kept for the next ones of the same processor.
 //!
-//! A server makes and ends a fibre for each connection or job, always of the same few
-//! types. The allocator takes 60 to 130 instructions for each malloc and free, more when
-//! many are freed at once; a list of blocks takes ten. Blocks come in a few sizes, and a
-//! block goes to the list of the processor on which the last reference is given up, which
-//! is where the next fibre is likely to be spawned. Lists are short: beyond
-//! [`LONGEST`] blocks, memory goes back to the allocator, so a burst does not stay.
+//! A server makes and ends a fibre for each connection or job, always of the same few types. The
+//! allocator takes 60 to 130 instructions for each malloc and free, more when many are freed at
+//! once; a list of blocks takes ten. Blocks come in a few sizes, and a block goes to the list of
+//! the processor that gives up the last reference. The next fibre is likely to be spawned there.
+//! Lists are short: beyond [`LONGEST`] blocks, memory goes back to the allocator, so a burst does
+//! not stay.
 //!
 //! With the feature `sanitizer` the cache keeps nothing, so that AddressSanitizer sees every use of
 //! freed memory.
@@ -41,7 +41,7 @@ struct List {
     length: Cell<u32>,
 }
 
-/// The cache of one processor, used by its thread only. See the module text.
+/// The cache of one processor, used by its thread only.
 #[derive(Debug)]
 pub(crate) struct BlockCache([List; SIZES]);
 
@@ -147,13 +147,13 @@ fn size_of(layout: Layout) -> Option<usize> {
     (size < SIZES && layout.align() <= ALIGNMENT).then_some(size)
 }
 
-/// The layout with which the blocks of a list are allocated.
+/// The layout of the blocks of a list.
 fn layout_of(size: usize) -> Layout {
     // SAFETY: the alignment is a power of two, and the size far from overflowing.
     unsafe { Layout::from_size_align_unchecked((size + 1) * GRAIN, ALIGNMENT) }
 }
 
-/// The layout with which `layout` is allocated: that of its list, or itself.
+/// The layout that is allocated for `layout`: that of its list, or itself.
 #[inline]
 fn rounded(layout: Layout) -> Layout {
     size_of(layout).map_or(layout, layout_of)

@@ -33,7 +33,7 @@ pub(crate) trait Cancellable: Wakeable {
     /// The caller has a reference.
     unsafe fn begin_cancel(this: NonNull<Self>) -> bool;
 
-    /// Has the fibres that wait see that they are being cancelled. A system call.
+    /// Lets the fibres that wait see that they are being cancelled. A system call.
     fn membarrier_all();
 
     /// Takes the second step.

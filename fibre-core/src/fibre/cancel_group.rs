@@ -9,7 +9,7 @@
 //! claimed under the lock, and resumed after it.
 //!
 //! An inner group keeps the outer one alive, and the outer one knows the inner one weakly. So a
-//! chain of groups has no gaps, and nothing keeps a group whose owner is gone.
+//! chain of groups has no gaps, and nothing keeps a group without its owner.
 
 use crate::fibre::cancel_batch::{Cancellable, Cancelling};
 use crate::wait::waiter::Waiter;
@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// A group of fibres. See the module text.
+/// A group of fibres.
 #[derive(Debug)]
 pub(crate) struct CancelGroup<F: Cancellable> {
     /// Set once, under the lock of `members`.
@@ -191,7 +191,7 @@ impl<F: Cancellable> CancelGroup<F> {
         self.members.lock().fibres.remove(&Member(fibre));
     }
 
-    /// Has the group's canceller claim this waiter and resume it. `false`: the group has been
+    /// Lets the group's canceller claim this waiter and resume it. `false`: the group has been
     /// cancelled already.
     ///
     /// # Safety

@@ -100,7 +100,7 @@ pub struct Portrait<'a> {
     pub remedy: &'a str,
 }
 
-/// One fibre. See the module text. The link comes first: a queue's node is the block itself.
+/// One fibre. The link comes first: a queue's node is the block itself.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ControlBlock {
@@ -223,13 +223,13 @@ impl Attributes {
         self.rare.get()?.group.as_ref()
     }
 
-    /// Has it cancelled with a group.
+    /// Lets a group cancel it.
     pub(crate) fn set_group(&mut self, group: Arc<CancelGroup<ControlBlock>>) {
         self.rare.get_mut().group = Some(group);
     }
 
-    /// The class of its stack, in a cluster whose fibres have stacks of the class `usual` unless
-    /// they ask for others.
+    /// The class of its stack, in a cluster with stacks of the class `usual` for fibres that ask
+    /// for nothing else.
     #[inline]
     pub(crate) fn stack_class(&self, usual: usize) -> usize {
         match self.class {
@@ -256,7 +256,7 @@ impl Attributes {
         usize::from(self.processor).checked_sub(1)
     }
 
-    /// Has it stay on a processor.
+    /// Keeps it on a processor.
     pub(crate) fn set_processor(&mut self, processor: usize) {
         // No cluster has so many that the last one could be meant.
         self.processor = u16::try_from(processor.saturating_add(1)).unwrap_or(u16::MAX);
@@ -344,7 +344,7 @@ impl ControlBlock {
         self.errand.note(awaited);
     }
 
-    /// Notes the time since which it waits, where times are noted.
+    /// Notes since when it waits, where times are noted.
     pub fn note_since(&self) {
         if since::are_noted() {
             self.state.set_since(since::now());
@@ -374,8 +374,8 @@ impl ControlBlock {
         unsafe { Runnable::new(this.cast()) }
     }
 
-    /// Where the fibre has left its stack, and the address at which it goes on. A hint, if the
-    /// fibre may run meanwhile; `None`: it runs.
+    /// Where the fibre has left its stack, and the address where it goes on. A hint, if the fibre
+    /// may run meanwhile; `None`: it runs.
     ///
     /// # Safety
     ///
@@ -385,7 +385,7 @@ impl ControlBlock {
         unsafe { Context::left(self.place_of_context().as_ptr()) }
     }
 
-    /// The address at which its stack begins, the highest one.
+    /// The address where its stack begins, the highest one.
     ///
     /// # Safety
     ///

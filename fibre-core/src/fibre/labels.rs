@@ -1,10 +1,10 @@
 //! The labels of a fibre: what it says of itself in dumps, to gdb, and when it overflows its stack
 //! or panics.
 //!
-//! They are kept as the text in which they are shown, `key=value`, with a line for each. It lies in
-//! an allocation of its own, which exists from the first label on. Others look at it while the
-//! fibre runs: under a short lock, which the fibre holds for as long as it takes to copy the text,
-//! and for which nobody who looks waits. A debugger reads the text as it is.
+//! They are kept as the text that shows them, `key=value`, with a line for each. It lies in an
+//! allocation of its own, which exists from the first label on. Others look at it while the fibre
+//! runs: under a short lock. The fibre holds it for as long as it takes to copy the text, and no
+//! looker waits for it. A debugger reads the text as it is.
 
 use crate::sync::short_lock::ShortLock;
 use std::fmt::{self, Write};
@@ -18,7 +18,7 @@ const END: char = '\n';
 /// The labels, behind their lock. It begins with the text, for debuggers.
 pub(crate) type Labels = ShortLock<LabelText>;
 
-/// The text. See the module text.
+/// The text.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LabelText {

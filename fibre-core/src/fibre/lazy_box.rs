@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The box. See the module text. A debugger finds the content's address where the box is.
+/// The box. A debugger finds the content's address where the box is.
 #[repr(transparent)]
 pub(crate) struct LazyBox<T> {
     content: AtomicPtr<T>,

@@ -32,8 +32,8 @@ const LAST_GENERATION: u32 = u32::MAX;
 /// A function that ends a value. It may unwind; the panic ends with the value.
 pub type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// A key of values of which each fibre, and each plain thread, has its own: untyped, for C and for
-/// callers that manage what the values point to. A new key's values are null.
+/// A key of values; each fibre, and each plain thread, has its own: untyped, for C and for callers
+/// that manage what the values point to. A new key's values are null.
 ///
 /// Most programs want [`fibre_local!`](crate::fibre_local).
 ///
@@ -233,8 +233,8 @@ impl Key {
     ///
     /// # Safety
     ///
-    /// The number is of a key whose values the caller may set and delete: the key is the caller's
-    /// own, or the key's maker gave the caller its number for that.
+    /// The number is of a key with values that the caller may set and delete: the key is the
+    /// caller's own, or the key's maker gave the caller its number for that.
     ///
     /// ```compile_fail,E0133
     /// # use fibre::Key;
@@ -277,7 +277,7 @@ impl Key {
     }
 }
 
-/// The values of one fibre or thread. See the module text.
+/// The values of one fibre or thread.
 #[derive(Debug, Default)]
 pub(crate) struct Locals(UnsafeCell<Option<Box<Table>>>);
 
@@ -426,8 +426,8 @@ impl Locals {
         drop(unsafe { (*self.0.get()).take() });
     }
 
-    /// Takes out the first value at or behind `index` whose key is alive and that is wanted, and
-    /// steps behind it.
+    /// Takes out the first value at or behind `index` that has a live key and is wanted, and steps
+    /// behind it.
     fn take_from(&self, index: &mut usize, wanted: Wanted) -> Option<Value> {
         // SAFETY: as in `get`.
         let table = &mut unsafe { &mut *self.0.get() }.as_mut()?.values;

@@ -31,7 +31,7 @@ impl Hook {
     }
 }
 
-/// The list. See the module text.
+/// The list.
 #[derive(Debug)]
 pub(crate) struct Roster {
     /// The hook that was added last.
@@ -42,7 +42,7 @@ pub(crate) struct Roster {
     walk: Cell<*const Hook>,
 }
 
-// SAFETY: a plain list, whose owner may change; hooks are touched by the list's owner only.
+// SAFETY: a plain list with an owner that may change; hooks are touched by the list's owner only.
 unsafe impl Send for Roster {}
 
 impl Roster {

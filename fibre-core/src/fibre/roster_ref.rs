@@ -60,7 +60,7 @@ impl RosterRef {
     pub(crate) fn look<R>(&self, look: impl FnOnce(FibreRef) -> R) -> Option<R> {
         // SAFETY: the processor is there, as `new` was promised.
         let (glances, running) = unsafe { (self.glances.as_ref(), self.running.as_ref()) };
-        // What runs is a fibre, whose block begins with the node.
+        // What runs is a fibre, and its block begins with the node.
         glances.look(running, |node| look(node.cast()))
     }
 }

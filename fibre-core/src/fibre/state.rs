@@ -14,10 +14,10 @@
 //! * **Woken**: the wake-up has happened, and the fibre, still on its stack, is about to
 //!   find out.
 //!
-//! A fibre parks, is woken once, and runs; the waiter's outcome (see [`crate::wait::waiter`])
-//! makes sure that nobody wakes it a second time. So each wait takes two additions, `left` and
-//! `wake`, in either order, whose sum is a whole turn of the state: whoever comes second queues the
-//! fibre, and nobody has to set the state back.
+//! A fibre parks, is woken once, and runs; the waiter's outcome (see [`crate::wait::waiter`]) makes
+//! sure that nobody wakes it a second time. So each wait takes two additions, `left` and `wake`, in
+//! either order. Their sum is a whole turn of the state: whoever comes second queues the fibre, and
+//! nobody has to set the state back.
 //!
 //! # Cancellation
 //!
@@ -128,7 +128,7 @@ enum Found {
     Running,
 }
 
-/// What the processor has to do with a fibre whose stack it just left.
+/// What the processor has to do with a fibre after it has left the stack.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
@@ -149,12 +149,12 @@ enum Parking {
     Held,
 }
 
-/// The state of one fibre, and the wait that may be cancelled. See the module text.
+/// The state of one fibre, and the wait that may be cancelled.
 #[derive(Debug)]
 pub struct RunState<F> {
     /// The state word; its bits are touched by its own methods only.
     word: Word,
-    /// The time since which it waits, if that is noted; see `wait_times`.
+    /// Since when it waits, if that is noted; see `wait_times`.
     since: AtomicU32,
     /// The waiter of the wait it is parked in; null if that cannot be cancelled.
     wait: AtomicPtr<Waiter<F>>,
@@ -167,7 +167,7 @@ impl<F: Wakeable> Default for RunState<F> {
 }
 
 impl<F: Wakeable> RunState<F> {
-    /// Where the time is noted since which the fibre waits, for debuggers.
+    /// Where it is noted since when the fibre waits, for debuggers.
     pub const SINCE: usize = offset_of!(Self, since);
 
     /// The state of a fibre that may run.
@@ -239,12 +239,12 @@ impl<F: Wakeable> RunState<F> {
         wait.map_addr(|address| address & !AT_HOME)
     }
 
-    /// Notes the time since which the fibre waits. Called by the fibre itself.
+    /// Notes since when the fibre waits. Called by the fibre itself.
     pub fn set_since(&self, since: u32) {
         self.since.store(since, Ordering::Relaxed);
     }
 
-    /// The time since which the fibre waits, if it does and that is noted.
+    /// Since when the fibre waits, if it does and that is noted.
     pub fn since(&self) -> u32 {
         self.since.load(Ordering::Relaxed)
     }
@@ -335,7 +335,7 @@ impl<F: Wakeable> RunState<F> {
     #[cold]
     fn end_wait(&self) -> Wake {
         let waiter = self.wait.load(Ordering::Relaxed);
-        // SAFETY: the fibre is held, so the frame in which its waiter lies stays.
+        // SAFETY: the fibre is held, so the frame with its waiter stays.
         let won = unsafe { waiter.as_ref() }.is_some_and(|waiter| waiter.cancel().is_some());
         if won {
             self.word.wake_held();
@@ -440,12 +440,12 @@ impl Word {
         }
     }
 
-    /// Lets a held fibre go whose waiter the caller has claimed: nobody else will wake it.
+    /// Lets a held fibre go after the caller has claimed its waiter: nobody else will wake it.
     fn wake_held(&self) {
         self.0.fetch_add(WOKEN - HELD, Ordering::AcqRel);
     }
 
-    /// Lets a held fibre go whose waiter a waker has claimed. If that waker has been here, the
+    /// Lets a held fibre go after a waker has claimed its waiter. If that waker has been here, the
     /// caller queues the fibre.
     fn let_go(&self) -> Wake {
         let before = self.0.fetch_sub(HELD, Ordering::AcqRel);

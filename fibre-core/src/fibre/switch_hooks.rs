@@ -6,9 +6,8 @@
 //! before it goes on.
 //!
 //! The hooks of a cluster are fixed when it is built: those of the process, then its own. A
-//! processor without hooks runs a loop in which nothing is left of them (see
-//! `processor/run_loop.rs`). They run on the processor's own stack, between two fibres, so they
-//! cannot leave it.
+//! processor without hooks runs a loop with no trace of them (see `processor/run_loop.rs`). They
+//! run on the processor's own stack, between two fibres, so they cannot leave it.
 
 use super::ControlBlock;
 use crate::sys::stderr;
@@ -23,11 +22,11 @@ use std::sync::Arc;
 ///
 /// [`ClusterBuilder::switch_hooks`](crate::ClusterBuilder::switch_hooks) has them called in one
 /// cluster, [`install_switch_hooks`] in all clusters that are built later. Each hook is called once
-/// for each switch, on the kernel thread on which the fibre runs, or has just run. There,
+/// for each switch, on the kernel thread where the fibre runs, or has just run. There,
 /// [`in_fibre`](crate::in_fibre) says no; the fibre's values are reached by
 /// [`LocalKey::with_switched`](crate::LocalKey::with_switched).
 ///
-/// Where there are several, they are called in the order in which they were given when a fibre is
+/// Where there are several, they are called in the order of their installation when a fibre is
 /// switched to, and in the opposite order when it is switched from. A fibre that yields and goes on
 /// at once, as no other is ready, is not switched.
 ///
@@ -208,9 +207,9 @@ static PROCESS: Mutex<ProcessHooks> = parking_lot::const_mutex(ProcessHooks {
     is_fixed: false,
 });
 
-/// Has these hooks called at each switch of each fibre, in all clusters of the process. Call it at
-/// the beginning of `main`: the first cluster is started by the first call that needs one, `spawn`
-/// for instance. Blocks nothing.
+/// Calls these hooks at each switch of each fibre, in all clusters of the process. Call it at the
+/// beginning of `main`: the first cluster is started by the first call that needs one, `spawn` for
+/// instance. Blocks nothing.
 ///
 /// ```
 /// use fibre::{SwitchHooks, SwitchReason, SwitchedFibre, install_switch_hooks};

@@ -37,7 +37,7 @@ const PROMISE: u64 = 1;
 /// The word of an activity that does not run.
 const ACTIVITY: u64 = 2;
 
-/// The word. See the module text.
+/// The word.
 #[derive(Debug)]
 pub(crate) struct WaitSlot(AtomicU64);
 

@@ -4,7 +4,7 @@
 //! std takes a thread for one flow of control. While the initialiser of a `thread_local!` waits,
 //! another fibre of the thread may initialise the same value; the later one then replaces what the
 //! earlier one has lent, which is undefined behaviour. A fibre that asks for a `LazyLock`,
-//! `OnceLock` or `Once` whose initialiser waits, blocks its thread; if that is the thread of the
+//! `OnceLock` or `Once` blocks its thread while the initialiser waits; if that is the thread of the
 //! initialiser, for ever. A library can mend neither, as std does not tell that an initialiser
 //! runs. The stack shows it.
 //!

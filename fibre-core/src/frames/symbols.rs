@@ -21,8 +21,8 @@ const SYMBOL_TABLE: u64 = 2;
 /// The kind of symbols that are functions.
 const FUNCTION: u64 = 2;
 
-/// The program's functions whose names contain one of the words, and that have a kind by `kind_of`:
-/// their addresses, in order, and their kinds.
+/// The program's functions with one of the words in their names, and a kind by `kind_of`: their
+/// addresses, in order, and their kinds.
 pub(super) fn functions<K>(
     words: &[&str],
     kind_of: impl Fn(&[u8]) -> Option<K>,
@@ -49,8 +49,8 @@ fn read<K>(words: &[&str], kind_of: impl Fn(&[u8]) -> Option<K>) -> Option<Vec<(
     let (table, names) = (content(table)?, content(names)?);
     let (base, wanted) = (base(), wanted(words, &names));
     let function = |symbol: &[u8]| {
-        // Nearly all symbols are none of ours, and there may be very many: this test comes first,
-        // and is kept plain.
+        // Nearly all symbols are not ours, and there may be very many: this test comes first, and
+        // is kept plain.
         let begin = u32::from_le_bytes([symbol[0], symbol[1], symbol[2], symbol[3]]) as usize;
         wanted.binary_search(&begin).ok()?;
         if number(symbol, 4, 1)? & 0xf != FUNCTION {

@@ -1,4 +1,4 @@
-//! The stack that the caller is on: its words, some of which are return addresses, and its frames.
+//! The stack that the caller is on: its words (some are return addresses) and its frames.
 //!
 //! A walk through the frames is certain, and takes long; a look at the words is quick, and finds
 //! all return addresses among others.
@@ -45,7 +45,7 @@ unsafe extern "C-unwind" {
         step: extern "C" fn(*mut UnwindContext, *mut c_void) -> c_int,
         search: *mut c_void,
     ) -> c_int;
-    /// The address at which the frame goes on.
+    /// The address where the frame goes on.
     fn _Unwind_GetIP(frame: *mut UnwindContext) -> usize;
 }
 
@@ -57,8 +57,7 @@ struct Search<T, F> {
     found: Option<T>,
 }
 
-/// Returns the first result of `of` at the addresses at which the frames go on, the innermost
-/// first.
+/// Returns the first result of `of` at the addresses where the frames go on, the innermost first.
 pub(super) fn innermost<T, F: Fn(usize) -> Option<T>>(of: F) -> Option<T> {
     extern "C" fn step<T, F: Fn(usize) -> Option<T>>(
         frame: *mut UnwindContext,

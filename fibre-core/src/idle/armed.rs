@@ -13,8 +13,8 @@
 //! 5. Dropping the value takes it all back, however far it came.
 //!
 //! Only an [`Armed`] can sleep, and there is none without the steps before. So no processor sleeps
-//! of which nobody knows. That step 3 is not left out is for the processor to see to, and for
-//! `tests/loom_idle.rs` to check.
+//! without somebody's knowledge. That step 3 is not left out is for the processor to see to, and
+//! for `tests/loom_idle.rs` to check.
 
 use crate::idle::shared_queues::SharedQueues;
 use std::time::Instant;

@@ -6,7 +6,7 @@
 //! * `shared_queues`: the queues that all processors of a cluster take from, and which of them a
 //!   push wakes;
 //! * `wake_batch`: wake-ups that are put off until all fibres of a batch are queued;
-//! * `armed`: the steps by which one goes to sleep;
+//! * `armed`: the steps of going to sleep;
 //! * `monitor_call`: how a processor wakes the monitor;
 //! * `observer_call`: how the monitor wakes an observer of a layer above.
 

@@ -27,7 +27,7 @@ const ASLEEP: u32 = 1;
 #[cfg(not(loom))]
 pub static MONITOR: MonitorCall = MonitorCall::new();
 
-/// The word of a monitor. See the module text.
+/// The word of a monitor.
 #[derive(Debug)]
 pub struct MonitorCall(Futex);
 

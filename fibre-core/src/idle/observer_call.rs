@@ -4,8 +4,8 @@
 //!   AWAKE ──► ASLEEP ──► AWAKE
 //! ```
 //!
-//! The observer says that it sleeps, and the monitor wakes it at the end of each of its looks, of
-//! which there is one at least after a processor has become busy (`monitor_call`). So a processor
+//! The observer says that it sleeps, and the monitor wakes it at the end of each of its looks.
+//! There is at least one look after a processor has become busy (`monitor_call`). So a processor
 //! pays for one sleeper and not for two. A processor that becomes busy and sleeps again between the
 //! monitor's last look and the monitor's sleep is not noticed by the observer, which looks for what
 //! lasts.
@@ -26,7 +26,7 @@ const ASLEEP: u32 = 1;
 /// The word of the process' observer.
 pub(crate) static OBSERVER: ObserverCall = ObserverCall(Futex::new(AWAKE));
 
-/// The word of an observer. See the module text.
+/// The word of an observer.
 #[derive(Debug)]
 pub(crate) struct ObserverCall(Futex);
 

@@ -1,7 +1,7 @@
 //! How a processor's kernel thread sleeps.
 //!
-//! One word per processor, a binary semaphore with a record of *how* the thread
-//! sleeps, so that a waker knows by which means to wake it:
+//! One word per processor, a binary semaphore with a record of *how* the thread sleeps, so that a
+//! waker knows how to wake it:
 //!
 //! ```text
 //!   AWAKE ──► ON_FUTEX | IN_HALT ──► NOTIFIED ──► AWAKE
@@ -10,8 +10,8 @@
 //!
 //! A notification that comes while the thread is awake makes its next sleep end at once. By default
 //! a processor sleeps on its futex. A layer above may install a [`Driver`]: another way to sleep
-//! (in `epoll_wait`, say), in which the processor also learns of events that make fibres ready.
-//! Several processors may share one halt; then it says each time which of them sleep in it.
+//! (in `epoll_wait`, say) that also tells the processor of events that make fibres ready. Several
+//! processors may share one halt; then it says each time which of them sleep in it.
 //!
 //! # Memory ordering
 //!
@@ -65,7 +65,7 @@ pub trait Driver: Send + Sync {
     }
 
     /// Whether events stay where they are while a processor is busy with one fibre, so that an idle
-    /// one had better watch it: the same for the life of the halt.
+    /// one should watch it: the same for the life of the halt.
     fn needs_watch(&self) -> bool {
         true
     }
@@ -80,7 +80,7 @@ pub trait Driver: Send + Sync {
     /// [`interrupt`](Self::interrupt) or the deadline. Blocks the thread.
     fn sleep(&self, deadline: Option<Instant>);
 
-    /// Called by a processor for which [`enter`](Self::enter) was true, whether it slept or not.
+    /// Called by a processor if [`enter`](Self::enter) was true for it, whether it slept or not.
     fn leave(&self) {}
 
     /// Makes a sleep end, or the next one if none is going on. Any thread.
@@ -102,7 +102,7 @@ pub struct PollCounts {
     pub events: u64,
 }
 
-/// The word. See the module text.
+/// The word.
 #[derive(Debug)]
 pub struct Parker(Futex);
 

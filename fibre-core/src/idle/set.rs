@@ -15,7 +15,7 @@
 
 use crate::sync::{AtomicU64, Ordering, load_ordered, planted};
 
-/// The set. See the module text.
+/// The set.
 #[derive(Debug)]
 pub struct IdleSet {
     /// 64 processors a word.

@@ -1,8 +1,8 @@
 //! What the processors of a cluster have in common: the queues that all of them take from, which
 //! other runtimes call injectors, and how each of them sleeps.
 //!
-//! * `staging`: new fibres for which no processor has been chosen, fibres that migrate here, and,
-//!   with work sharing, all that may move. A processor looks here after its own queue.
+//! * `staging`: new fibres without a chosen processor, fibres that migrate here, and, with work
+//!   sharing, all that may move. A processor looks here after its own queue.
 //! * `background`: fibres that run only if no other fibre is found. Looked at last.
 //!
 //! (Thesis, section 3.2.2.) No processor sleeps *in* these queues. A thread that pushes here wakes
@@ -20,7 +20,7 @@ use crossbeam_utils::CachePadded;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// The shared queues of one cluster. See the module text.
+/// The shared queues of one cluster.
 #[derive(Debug)]
 pub struct SharedQueues {
     /// The processors that have nothing to run.

@@ -1,6 +1,6 @@
 //! Wake-ups that are put off until everything has been queued.
 //!
-//! A waker that makes many fibres ready at once had better queue all of them before it wakes a
+//! A waker that makes many fibres ready at once should queue all of them before it wakes a
 //! processor: one that is woken for the first fibre may take the CPU, or touch its queue at the
 //! same time. Then each sleeping processor that has got a fibre is woken once (thesis, section
 //! 3.4.2, "Batching").

@@ -19,7 +19,7 @@
 
 use crate::sync::{AtomicUsize, Ordering};
 
-/// The number of watchers. See the module text.
+/// The number of watchers.
 #[derive(Debug)]
 pub struct Watch(AtomicUsize);
 

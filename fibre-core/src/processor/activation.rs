@@ -47,7 +47,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Makes a runner whose first activity is this one.
+    /// Makes a runner; its first activity is this one.
     #[cold]
     fn new_runner(&self, fibre: &Runnable, class: usize) -> Result<Context, StackError> {
         let stack = self.take_stack(class);
@@ -140,7 +140,7 @@ impl Processor {
         }
     }
 
-    /// Takes back a runner on which no activity is; it is kept for others if it is a `usual` one.
+    /// Takes back a runner without an activity; it is kept for others if it is a `usual` one.
     fn put_runner(&self, context: Context, usual: bool) {
         let before = self.runner.waiting.take();
         if before.is_none() && usual {
@@ -167,7 +167,7 @@ impl Processor {
         }
     }
 
-    /// Queues an activity again for which there is no stack: it has something to do, which must not
+    /// Queues an activity again that there is no stack for: it has something to do, which must not
     /// be lost, and others may give stacks back.
     #[cold]
     pub(super) fn put_off_activity(&self, fibre: Runnable, error: StackError) {

@@ -54,7 +54,7 @@ impl Calls {
 pub(super) enum Call {
     /// Any thread that has such work: the processor is in the idle set.
     Anybody,
-    /// The same, but it is a spare processor, whose calls are counted.
+    /// The same, but for a spare processor: its calls are counted.
     Counted,
     /// None before this time: the processor has been called too often.
     NobodyUntil(Instant),

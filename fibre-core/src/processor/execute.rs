@@ -120,8 +120,8 @@ impl Processor {
         self.stacks.put(stack, &self.domain().stacks);
     }
 
-    /// Queues a fibre in the cluster to which it moves, which has counted it already. That cluster
-    /// may have been told since to cancel its fibres, or to leave them.
+    /// Queues a fibre in the cluster that it moves to, and that has counted it already. That
+    /// cluster may have been told since to cancel its fibres, or to leave them.
     #[cold]
     fn send_off(&self, fibre: Runnable) {
         let Some((destination, stays_counted)) = self.destination.take() else {
@@ -246,14 +246,13 @@ impl Processor {
         Ok(())
     }
 
-    /// Gives a fibre that is about to start its stack, on which it runs `E`, and lists it as
-    /// started.
+    /// Gives a fibre that is about to start its stack, to run `E` on, and lists it as started.
     #[inline(always)]
     fn settle<E: Entry>(&self, fibre: &mut Runnable, stack: Stack) {
         let block = fibre.fibre().as_ptr().cast_const().cast();
         stack.set_owner(block);
-        // SAFETY: both entries may be called once with a block that is alive, by the first resume,
-        // for which the processor that has bound the fibre resumes it.
+        // SAFETY: both entries may be called once with a block that is alive, by the first resume:
+        // the processor that has bound the fibre resumes it.
         *fibre.context() = Some(unsafe { Context::new::<E>(stack, block) });
         self.list(fibre);
     }

@@ -37,7 +37,7 @@ type Exit = unsafe extern "C" fn(c_int) -> !;
 /// Whether exits happen where they are asked for, whatever runs there.
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
-// In which of the compiler's units this lands is chance. If the assembly defined a local symbol
+// It is chance which of the compiler's units this lands in. If the assembly defined a local symbol
 // there (`. - exit` does), or named a private function, LLVM would inline no function with assembly
 // of that unit into another one; and the switch to a fibre is such a function.
 #[cfg(not(target_feature = "crt-static"))]
@@ -54,13 +54,13 @@ std::arch::global_asm!(
     exit = sym exit,
 );
 
-/// Has every exit happen on the calling thread, as the C library does by itself: for a layer above
-/// whose programs rely on that.
+/// Makes every exit happen on the calling thread, as the C library does by itself: for a layer
+/// above with programs that rely on that.
 pub fn exit_in_place() {
     IN_PLACE.store(true, Ordering::Relaxed);
 }
 
-/// Ends the process. See the module text. Public for the sake of the assembly above.
+/// Ends the process. Public for the sake of the assembly above.
 pub extern "C" fn exit(code: c_int) -> ! {
     let real = real_exit();
     if Processor::here(|_| ()).is_none() || IN_PLACE.load(Ordering::Relaxed) {

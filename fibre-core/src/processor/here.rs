@@ -22,7 +22,7 @@ impl Processor {
 
     /// Calls `f` with the processor that this thread is. `None`: a foreign thread.
     ///
-    /// As of thread-locals, nothing of the processor may be kept across a switch, after which the
+    /// As of thread-locals, nothing of the processor may be kept across a switch: after it the
     /// fibre may be on another thread. So `f` does not leave the stack; builds with debug
     /// assertions panic if it does.
     #[inline(always)]
@@ -101,8 +101,8 @@ pub(crate) fn with_running<R>(f: impl FnOnce(&ControlBlock) -> R) -> Option<R> {
     Some(f(unsafe { fibre.as_ref() }))
 }
 
-/// Has the next fibre that the caller spawns start on the processor at which the fewest fibres
-/// live, unless its builder says where it starts. For callers that have just accepted a connection.
+/// Places the caller's next spawn on the processor with the fewest live fibres, unless its builder
+/// says where it starts. For callers that have just accepted a connection.
 pub fn spread_next_spawn() {
     if Processor::here(Processor::spread_next).is_none() {
         current::set_spreads(true);

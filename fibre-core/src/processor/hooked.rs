@@ -67,7 +67,7 @@ fn reason_of(action: Action) -> SwitchReason {
 }
 
 impl Processor {
-    /// The run loop of a processor whose cluster has switch hooks.
+    /// The run loop of a processor in a cluster with switch hooks.
     #[inline(never)]
     pub(super) fn run_hooked(&self) {
         match self.begin_track() {

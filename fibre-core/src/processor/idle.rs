@@ -13,7 +13,7 @@
 //!
 //! A push before the queues are armed makes arming fail; a push after it wakes the processor. Work
 //! that appears at another processor before the announcement is seen in the last look, and a
-//! producer whose work comes later sees the announcement.
+//! producer of later work sees the announcement.
 
 use super::calls::Call;
 use super::watch::WatchTimer;
@@ -30,14 +30,14 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Refusals after which the thread gives its CPU to the producer it waits for.
+/// Refusals before the thread gives its CPU to the producer it waits for.
 const PATIENCE: u32 = 4;
 
-/// Refusals after which the thread even sleeps for a moment.
+/// Refusals before the thread even sleeps for a moment.
 const LONG_PATIENCE: u32 = 64;
 
-/// The number of those sleeps, about a millisecond, after which it takes what others are being
-/// woken for. What it takes stays with it, so it had better be late than lose the balance for good.
+/// The number of those sleeps, about a millisecond, before it takes what others are being woken
+/// for. What it takes stays with it, so it is better late than the balance lost for good.
 const LONGER: u32 = 10;
 
 /// How often a processor that spins for long looks at what the others have.
@@ -101,8 +101,7 @@ impl Processor {
         self.spin.until(|| !self.own().is_empty(), begin, look)
     }
 
-    /// Whether others have work of which they tell only processors in the idle set, or should be
-    /// watched.
+    /// Whether others have work that only processors in the idle set hear of, or should be watched.
     fn is_needed_by_others(&self) -> bool {
         self.domain.commons.has_work()
             || self.thief.has_victim(&self.domain)

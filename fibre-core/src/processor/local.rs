@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::ptr;
 
-/// The list of one processor. See the module text.
+/// The list of one processor.
 #[derive(Debug)]
 pub struct ProcessorLocal {
     /// What the layer above makes of it; null at first.

@@ -21,7 +21,7 @@ pub struct Turn {
     length: Duration,
     /// When it ended.
     end: Instant,
-    /// When the first of a row was handed the processor, of which this turn is one.
+    /// When the first turn of this row was handed the processor.
     row: Option<Instant>,
 }
 
@@ -62,8 +62,8 @@ pub(crate) struct LockTurn {
 }
 
 impl LockTurn {
-    /// Notes that the running fibre has just got this lock, whose turns are known to be `long` or
-    /// not. Of those that are not, some are left out: two looks at the clock take as long as a
+    /// Notes that the running fibre has just got this lock, and whether its turns are known to be
+    /// `long`. Of those that are not, some are left out: two looks at the clock take as long as a
     /// short turn.
     pub(crate) fn begin<T>(&self, lock: &T, long: bool) {
         let skipped = self.skipped.get();

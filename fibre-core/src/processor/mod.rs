@@ -114,7 +114,7 @@ const SERVICE_INTERVAL: u32 = 256;
 /// The fewest, however long fibres run: a look costs a system call.
 const SHORTEST_INTERVAL: u32 = 4;
 
-/// The intended time between two such looks, to which the number of switches is adapted.
+/// The intended time between two such looks; the number of switches is adapted to it.
 const SERVICE_PERIOD: Duration = Duration::from_micros(200);
 
 /// Staged fibres that a busy processor takes at each service.
@@ -133,8 +133,8 @@ pub(crate) struct Processor {
     usual_class: usize,
     /// Its ready queue, the one of `domain.queues()`.
     ready: Arc<ReadyQueue>,
-    /// The fibre whose stack this thread is on; null between two fibres. Written by this thread
-    /// only; others may look while the domain has it ([`Domain::runs`]).
+    /// The fibre that runs on this thread; null between two fibres. Written by this thread only;
+    /// others may look while the domain has it ([`Domain::runs`]).
     running: AtomicPtr<Link>,
     /// Whether it has taken part in the work since it last stood aside.
     took_part: Cell<bool>,
@@ -152,8 +152,7 @@ pub(crate) struct Processor {
     looks: Cell<u32>,
     /// Whether it calls a switch hook.
     in_hook: Cell<bool>,
-    /// The domain to which a fibre goes that is about to leave the cluster, and whether it is still
-    /// counted here.
+    /// Where a fibre that is about to leave the cluster goes, and whether it is still counted here.
     destination: Cell<Option<(Arc<Domain>, bool)>>,
     /// Whether every fibre that it runs is at home here from then on (forced migration).
     adopts: bool,
@@ -178,17 +177,17 @@ pub(crate) struct Processor {
     roster: Roster,
     /// Looks at the roster while a fibre runs.
     glances: Glances,
-    /// The processor to which the next fibre spawned here goes.
+    /// The processor that the next fibre spawned here goes to.
     turn: Cell<usize>,
-    /// The fibre whose next spawn goes where the fewest live, for comparison only.
+    /// The fibre with a next spawn that goes where the fewest live, for comparison only.
     spreader: Cell<*mut Link>,
     /// Switches left until the next service.
     until_service: Cell<u32>,
-    /// How often it has looked for a fibre in vain since switches were last added up.
+    /// How often it has found no fibre since switches were last added up.
     vain_looks: Cell<u32>,
     /// Whether its last sleep was ended by another thread, and it has found nothing to run since.
     woken: Cell<bool>,
-    /// The value to which `until_service` was set, less the switches that have been cut off since.
+    /// The value that `until_service` was set to, less the switches that have been cut off since.
     planned: Cell<u32>,
     /// Switches from one service to the next.
     service_interval: Cell<u32>,
@@ -206,7 +205,7 @@ pub(crate) struct Processor {
     spin: Spin,
     /// How long it has held a fibre that waits in the panic hook.
     held: Held,
-    /// The means by which it steals.
+    /// What it steals with.
     thief: Thief,
     /// What it knows of the processors that it looks after while it sleeps.
     watcher: Watcher,
@@ -336,7 +335,7 @@ impl Processor {
         }
     }
 
-    /// Takes the fibre for which another one has made way.
+    /// Takes the fibre that another one has made way for.
     #[inline]
     fn take_successor(&self) -> Option<Runnable> {
         let successor = self.successor.take()?;
@@ -361,7 +360,7 @@ impl Processor {
     }
 
     /// [`next`](Self::next) for a processor that has found nothing. It may be noted as woken for
-    /// nothing while a fibre comes at any moment; so the state in which it leaves counts.
+    /// nothing while a fibre comes at any moment; so its state on leaving counts.
     #[inline(never)]
     fn rest_until_work(&self) -> Option<Runnable> {
         loop {
@@ -546,8 +545,9 @@ impl Processor {
         self.until_service.set(switches);
     }
 
-    /// Wakes fibres whose deadlines have passed: a batch at most, and no more than have had their
-    /// `turns` since the last time, so that the queue does not grow. The next batch comes soon.
+    /// Wakes fibres that have reached their deadlines: a batch at most, and no more than have had
+    /// their `turns` since the last time, so that the queue does not grow. The next batch comes
+    /// soon.
     fn fire_timers(&self, now: Instant, turns: u32) {
         self.begin_phase(TracePhase::FiresTimers);
         let more = self.timers.fire(now, turns.min(BATCH));
@@ -567,8 +567,8 @@ impl Processor {
         }
     }
 
-    /// Counts a point at which the running fibre could let others go first. `true`: it has run for
-    /// so long that it should.
+    /// Counts a point where the running fibre could let others go first. `true`: it has run for so
+    /// long that it should.
     #[inline]
     pub(crate) fn slice_is_over(&self) -> bool {
         self.slice.count() && self.end_slice()
@@ -593,13 +593,13 @@ impl Processor {
         self.publishing.set(publishing);
     }
 
-    /// Notes the domain to which the running fibre goes, which leaves the cluster next; and whether
+    /// Notes the domain that the running fibre goes to when it leaves the cluster next; and whether
     /// the fibre will come back, and is counted here until then.
     pub(crate) fn set_destination(&self, destination: Arc<Domain>, stays_counted: bool) {
         self.destination.set(Some((destination, stays_counted)));
     }
 
-    /// Has `successor` run next, for whom the running fibre makes way.
+    /// Makes `successor` run next; the running fibre makes way for it.
     #[inline]
     pub(crate) fn succeed_by(&self, successor: Runnable) {
         self.successor.fill(successor);
@@ -624,8 +624,8 @@ impl Processor {
         ptr::eq(unsafe { fibre.as_ref() }.home(), Arc::as_ptr(&self.ready))
     }
 
-    /// Whether this thread had better spin for what another processor is about to do: it has
-    /// nothing else to run, and the other one can run meanwhile.
+    /// Whether this thread should spin for what another processor is about to do: it has nothing
+    /// else to run, and the other one can run meanwhile.
     #[inline]
     pub(crate) fn may_spin(&self) -> bool {
         self.domain.spins() && self.own().is_empty()
@@ -687,7 +687,7 @@ impl Processor {
         &self.blocks
     }
 
-    /// The fibre whose stack this thread is on.
+    /// The fibre that runs on this thread.
     #[inline]
     pub(crate) fn running(&self) -> Option<FibreRef> {
         // The block begins with its node.

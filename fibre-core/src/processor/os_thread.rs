@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-/// The addresses that a thread takes: for its stack, and for the one on which it handles signals.
+/// The addresses that a thread takes: for its stack, and for the one that it handles signals on.
 const NEEDED: usize = 3 << 20;
 
 /// Several times the addresses that a thread takes.
@@ -52,7 +52,7 @@ pub(crate) fn start(
     thread::Builder::new().name(name).spawn(body)
 }
 
-/// Has the kernel prefer other threads to the calling one, by so much more than so far. Threads
+/// Makes the kernel prefer other threads to the calling one, by so much more than so far. Threads
 /// that the caller starts inherit it. If the kernel refuses, all stays as it is.
 pub(crate) fn be_nice(more: u8) {
     if more == 0 {
@@ -96,15 +96,15 @@ fn has_memory() -> bool {
 }
 
 /// Whether there are ample addresses for a thread, for what it allocates first, and for what others
-/// take meanwhile. For threads that the program can do without: the C library ends a process whose
-/// new thread finds no memory.
+/// take meanwhile. For threads that the program can do without: the C library ends a process if a
+/// new thread of it finds no memory.
 #[must_use]
 pub fn has_addresses() -> bool {
     is_free(AMPLE)
 }
 
-/// Whether the process may run out of addresses, or of memory to write to. Then threads had better
-/// be started one after the other: what is free for each of them is free for one only, and a thread
+/// Whether the process may run out of addresses, or of memory to write to. Then threads should be
+/// started one after the other: what is free for each of them is free for one only, and a thread
 /// that gets none when it begins ends the process.
 pub(crate) fn is_memory_limited() -> bool {
     limit(libc::RLIMIT_AS).is_some() || is_data_limited()
@@ -173,8 +173,8 @@ impl Confined {
                     program = wanted;
                     &program
                 }
-                // The thread is there already; or a sandbox keeps secret where it is, in which no
-                // thread can have been pinned.
+                // The thread is there already; or a sandbox keeps secret where it is, and no thread
+                // can have been pinned in it.
                 _ => return Ok(Self { before: None }),
             },
             None => return Ok(Self { before: None }),

@@ -6,7 +6,7 @@ use crate::stack::{DEFAULT_STACK_SIZE, Fibre, OverflowHook, round_size};
 use std::fmt::Display;
 use std::ptr;
 
-/// The hook. See the module text. Nameplates of stacks hold the addresses of control blocks.
+/// The hook. Nameplates of stacks hold the addresses of control blocks.
 pub(crate) const OVERFLOW_HOOK: OverflowHook = OverflowHook { who_runs, describe };
 
 /// The fibre that runs on this thread, or null.

@@ -33,8 +33,8 @@ impl Processor {
         }
     }
 
-    /// Has the next fibre that the running one spawns go where the fewest live, if nothing else is
-    /// chosen for it and no other fibre says the same here before.
+    /// Places the running fibre's next spawn where the fewest live, if nothing else is chosen for
+    /// it and no other fibre says the same here before.
     pub(super) fn spread_next(&self) {
         self.spreader.set(self.running.load(Ordering::Relaxed));
     }

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 /// The longest time without a poll, but for the fibres that run between two services.
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// Decides when to poll. See the module text.
+/// Decides when to poll.
 #[derive(Debug, Default)]
 pub(super) struct Polling {
     /// Switches until about all fibres that the last poll has woken have run.
     left: Cell<u32>,
-    /// The service or the sleep at which that poll was, once a service has asked.
+    /// The service or the sleep of that poll, once a service has asked.
     since: Cell<Option<Instant>>,
 }
 

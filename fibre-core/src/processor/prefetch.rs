@@ -91,7 +91,7 @@ pub fn fetch_all<T>(what: &T) {
     }
 }
 
-/// Asks for `LINES` lines around an address, of which `below` lie below it.
+/// Asks for `LINES` lines around an address; `below` of them lie below it.
 #[inline]
 fn fetch<const LINES: usize>(around: *const u8, below: usize) {
     let begin = around.wrapping_sub(below * LINE);

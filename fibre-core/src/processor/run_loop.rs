@@ -138,8 +138,8 @@ fn with_name(block: &ControlBlock, mut f: impl FnMut(&str)) {
 }
 
 impl Processor {
-    /// Runs fibres until the processor is to end. One function, into which the whole of a switch is
-    /// inlined.
+    /// Runs fibres until the processor is to end. One function, with the whole of a switch inlined
+    /// into it.
     #[inline(always)]
     pub(super) fn run_fibres(&self) {
         self.run_with(&NoTrace);
@@ -154,7 +154,7 @@ impl Processor {
         }
     }
 
-    /// The run loop, in which this recorder is told what happens.
+    /// The run loop, which tells this recorder what happens.
     #[inline(always)]
     pub(super) fn run_with(&self, recorder: &impl Recorder) {
         // The loop has one call of each, so that they are inlined.
@@ -200,7 +200,7 @@ impl Processor {
         }
     }
 
-    /// Records that the processor is about to sleep, in which it may deliver events.
+    /// Records that the processor is about to sleep. It may deliver events in that sleep.
     #[inline(always)]
     pub(super) fn begin_sleep(&self) {
         if trace::is_on() {

@@ -9,6 +9,6 @@ use std::cell::Cell;
 pub(super) struct Runner {
     /// A stack of the usual class, and the computation on it that waits for an activity.
     pub waiting: Cell<Option<Context>>,
-    /// The nameplate of the stack on which such a computation is about to begin.
+    /// The nameplate of the stack that such a computation is about to begin on.
     pub nameplate: Cell<Option<Nameplate>>,
 }

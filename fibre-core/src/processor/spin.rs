@@ -3,27 +3,27 @@
 //! Being woken costs the waker a system call and the sleeper some microseconds, so two fibres on
 //! two processors that wake each other in turn would do little else. A processor spins if its last
 //! sleep was ended by a push or an event, and so soon that spinning would have been cheaper.
-//! Meanwhile it asks for events, too. After a spin in vain it lets ever more such sleeps go by
-//! before it tries again: the kernel may have put both threads on one CPU, and a thread that spins
-//! there keeps off the very thread it waits for. However long a spin may be, it ends as soon as
-//! there is something to do for which nobody pushes anything: a deadline, an order, work at another
-//! processor. A spin that an event ends was in vain, too: a processor that asks all the time gets
+//! Meanwhile it asks for events, too. After a failed spin it skips exponentially more sleeps before
+//! spinning again: the kernel may have put both threads on one CPU, and a thread that spins there
+//! keeps off the very thread it waits for. However long a spin may be, it ends as soon as there is
+//! something to do that nobody pushes anything for: a deadline, an order, work at another
+//! processor. A spin that an event ends has failed, too: a processor that asks all the time gets
 //! events one by one, and one that sleeps gets them by the dozen.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// The longest sleep that may have been better spun through, in spins: one, and what being
-/// woken takes in a bad case, such as a virtual machine whose CPU has halted.
+/// The longest sleep that may have been better spun through, in spins: one, and what being woken
+/// takes in a bad case, such as a virtual machine with a halted CPU.
 const SHORT: u32 = 3;
 
 /// Looks between two readings of the clock, and between two questions for events.
 const LOOKS: u32 = 32;
 
-/// Short sleeps between two spins in vain, at most.
+/// Short sleeps between two failed spins, at most.
 const LONGEST_PENALTY: u32 = 255;
 
-/// Decides about spinning. See the module text.
+/// Decides about spinning.
 #[derive(Debug)]
 pub(crate) struct Spin {
     /// The longest spin.
@@ -32,7 +32,7 @@ pub(crate) struct Spin {
     wanted: Cell<bool>,
     /// How many short sleeps to let go by before the next spin.
     wait: Cell<u32>,
-    /// How many those were after the last spin in vain.
+    /// How many those were after the last failed spin.
     penalty: Cell<u32>,
 }
 
@@ -47,9 +47,9 @@ impl Spin {
         }
     }
 
-    /// Looks for a moment whether `found`, if the last sleep says so. `limit` returns a moment at
-    /// which there is something else to do. `look` gets the time, delivers events, which are worth
-    /// no spin, and says whether to go on.
+    /// Looks for a moment whether `found`, if the last sleep says so. `limit` returns a moment when
+    /// there is something else to do. `look` gets the time, delivers events, which are worth no
+    /// spin, and says whether to go on.
     pub(crate) fn until(
         &self,
         found: impl Fn() -> bool,
@@ -83,7 +83,7 @@ impl Spin {
         false
     }
 
-    /// Notes a spin in vain: ever more short sleeps go by before the next one.
+    /// Notes a failed spin: ever more short sleeps go by before the next one.
     fn give_up(&self) {
         self.wanted.set(false);
         let penalty = (2 * self.penalty.get() + 1).min(LONGEST_PENALTY);

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 const CHECK_PERIOD: Duration = Duration::from_micros(5);
 
 /// The points up to the first reading of a run: a fibre that blocks more often reads no clock.
-/// After a run whose points were far apart it is the first point, as reading is cheap then.
+/// After a run with points far apart it is the first point, as reading is cheap then.
 const FIRST: u32 = 3;
 
 /// Where slices are long there are more points up to it: one for so much of a slice. So a fibre
-/// whose points are as far apart reads the clock before its slice is over.
+/// with points as far apart reads the clock before its slice is over.
 const PACE: Duration = Duration::from_millis(5);
 
 /// How much longer an interval may be than the one before, and how long at most: bounds
@@ -26,7 +26,7 @@ const PACE: Duration = Duration::from_millis(5);
 const GROWTH: u32 = 4;
 const LONGEST: u32 = 64;
 
-/// The slice of the running fibre. See the module text.
+/// The slice of the running fibre.
 #[derive(Debug)]
 pub(super) struct Slice {
     /// How long a fibre may go on.
@@ -35,7 +35,7 @@ pub(super) struct Slice {
     left: Cell<u32>,
     /// Points between the last two readings of this run; none before the first.
     interval: Cell<u32>,
-    /// Points up to the first reading of a run whose predecessor's points were not far apart.
+    /// Points up to the first reading of a run after one with points that were not far apart.
     usual_first: u32,
     /// Points up to the first reading of the next run.
     first: Cell<u32>,

@@ -2,28 +2,27 @@
 //!
 //! A processor polls when it has nothing to run, and at each service. A fibre that computes for
 //! long keeps it from both. So it keeps events from fibres of other processors, and from fibres
-//! that might move there. It keeps an activity that it has made ready, too, of which it has told no
-//! thief. Where started fibres move, it also keeps fibres that others have woken,
-//! as waking one wakes no thief, and fibres whose deadlines have passed.
+//! that might move there. It also keeps an activity that it has made ready, if it has told no thief
+//! of that. Where started fibres move, it also keeps fibres that others have woken, as waking one
+//! wakes no thief, and fibres that have reached their deadlines.
 //!
 //! So a sleeping processor wakes up every [`TICK`], polls for those that have done nothing else
 //! since the last time, and lets their deadlines pass. From then until the next look, a waker of a
 //! fibre that is at home there calls a thief: else fibres that wake each other by turns would wait
-//! for a tick each time. After [`LINGER`] ticks at which no processor had done anything the watcher
-//! sleeps on without; a processor that then becomes busy calls for a watcher
+//! for a tick each time. After [`LINGER`] ticks without anything done by any processor the watcher
+//! sleeps on without ticks; a processor that then becomes busy calls for a watcher
 //! ([`crate::idle::watchers`]). So a call comes once in some milliseconds at most, however many
 //! events there are, and an idle cluster is idle. A processor that has slept for less than these
 //! ticks need not call: a watcher that there was is still there.
 //!
-//! A server's processors may sleep for some microseconds a hundred thousand times a second. A
-//! timer for each sleep would cost more than the sleep: on a virtual machine the hypervisor is
-//! called to set it, and again to clear it. So a processor whose last sleep was [`BRIEF`], and
-//! which has found work after it, takes a *nap*: it sleeps without a timer, and looks when it is
-//! woken after the time at which a look is due. If nobody watches with a timer, the process'
-//! monitor calls for one: it looks every 10 ms while anybody is busy (`cluster/monitor.rs`). It
-//! stands in for the calls that are left out, too. Where there is no monitor, nobody naps, and each
-//! processor calls; so it is where the sleeper could run what is ready at the busy one: that had
-//! better not wait for 10 ms.
+//! A server's processors may sleep for some microseconds a hundred thousand times a second. A timer
+//! for each sleep would cost more than the sleep: on a virtual machine the hypervisor is called to
+//! set it, and again to clear it. So a processor takes a *nap* if its last sleep was [`BRIEF`], and
+//! it has found work after it: it sleeps without a timer, and looks when it is woken after a look
+//! has become due. If nobody watches with a timer, the process' monitor calls for one: it looks
+//! every 10 ms while anybody is busy (`cluster/monitor.rs`). It stands in for the calls that are
+//! left out, too. Where there is no monitor, nobody naps, and each processor calls; so it is where
+//! the sleeper could run what is ready at the busy one: that should not wait for 10 ms.
 
 use crate::scheduler::domain::Domain;
 use crate::wait::timer::BATCH;
@@ -39,7 +38,7 @@ const TICK: Duration = Duration::from_millis(1);
 /// The longest such time: what events wait if all other watchers have just become busy.
 const LONGEST_TICK: Duration = Duration::from_millis(16);
 
-/// Ticks without anything done after which there is nothing to watch.
+/// Ticks without anything done before there is nothing to watch.
 const LINGER: u32 = 8;
 
 /// A sleep shorter than this was brief. A timer takes some microseconds.
@@ -72,7 +71,7 @@ pub(super) struct Watcher {
     slept: Cell<Option<(Instant, Instant)>>,
     /// How many looks in a row found that no processor had done anything.
     quiet: Cell<u32>,
-    /// For each processor: the time since which it was busy at the last look, and its services.
+    /// For each processor: since when it was busy at the last look, and its services.
     seen: RefCell<Vec<(Option<u64>, u64)>>,
 }
 
@@ -256,7 +255,7 @@ mod tests {
         assert!(!calls(&domain), "it has nothing to do by now");
     }
 
-    /// A way to sleep from which events are kept while the processor is busy.
+    /// A way to sleep that events are kept from while the processor is busy.
     struct Kept;
 
     impl Driver for Kept {
@@ -349,7 +348,7 @@ mod tests {
         assert!(!called(), "nobody is busy");
     }
 
-    /// A watcher does not keep to the time at which it would have looked in a nap.
+    /// A watcher does not keep to the time of its look in a nap.
     #[test]
     fn a_timer_after_a_nap_is_not_late() {
         let domain = monitored(Settings::from_environment());
@@ -363,7 +362,7 @@ mod tests {
         watcher.end(&domain, Some(timer), now, now);
     }
 
-    /// A processor calls nobody after a sleep in which no watcher can have gone.
+    /// A processor calls nobody after a sleep if no watcher can have gone in it.
     #[test]
     fn calls_follow_long_sleeps() {
         let domain = monitored(Settings::from_environment());

@@ -1,7 +1,7 @@
 //! The part of a ready queue for priorities and for started fibres that move.
 //!
 //! **Priorities.** Levels are looked at from high to low, and from low to high now and then
-//! ([`Level::in_turn`]). The background is none of them: it is asked for separately.
+//! ([`Level::in_turn`]). The background is not one of them: it is asked for separately.
 //!
 //! **Started fibres that move** go to their home's `shared` queue when they are ready, from where
 //! any processor may take them. The exception is the youngest one that the owner itself has made
@@ -24,7 +24,7 @@ use crate::trace::{self, TraceKind};
 use std::ptr;
 use std::sync::Arc;
 
-/// Pops by the owner after which a fibre in `next` is no longer the last one.
+/// Pops by the owner before a fibre in `next` is no longer the last one.
 const LONE_TURNS: u32 = 8;
 
 impl ReadyQueue {
@@ -89,7 +89,7 @@ impl ReadyQueue {
         let kin = here.is_some_and(|here| here.is_kin(target));
         let guest = (!kin).then(|| {
             let target = ptr::from_ref(target);
-            // SAFETY: `target` comes from an `Arc`, of which one reference exists.
+            // SAFETY: `target` comes from an `Arc` with one reference.
             unsafe {
                 Arc::increment_strong_count(target);
                 Arc::from_raw(target)
@@ -127,7 +127,7 @@ impl ReadyQueue {
     }
 
     /// Calls a thief for what has been queued here, if the owner will be long in coming; unless the
-    /// caller, whose queue is `here`, is about to look for work itself.
+    /// caller, with the queue `here`, is about to look for work itself.
     fn call_if_stuck(&self, here: Option<&Self>) {
         let looks = || here.is_some_and(|here| here.is_kin(self) && here.is_resting());
         if self.is_stuck() && !looks() {

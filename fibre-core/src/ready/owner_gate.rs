@@ -43,7 +43,7 @@ const RULES: u8 = 1;
 /// A bit of `state`: a rescuer has access, or is about to.
 const HELD: u8 = 2;
 
-/// The gate of one processor. See the module text.
+/// The gate of one processor.
 #[derive(Debug)]
 pub struct OwnerGate {
     /// A set of the bits above.

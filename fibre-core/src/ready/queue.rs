@@ -44,7 +44,7 @@ use std::sync::{Arc, OnceLock};
 /// What tells the number of a fibre. Queues know only its link.
 pub(crate) type Identify = fn(&Runnable) -> u64;
 
-/// The ready queue of one processor. See the module text.
+/// The ready queue of one processor.
 pub(crate) struct ReadyQueue {
     /// Started fibres made ready by the owner, by level. The owner only.
     pub(super) local: [Fifo; LEVELS],
@@ -62,7 +62,7 @@ pub(crate) struct ReadyQueue {
     /// Where started fibres move: the youngest one that the owner made ready. Thieves leave
     /// it alone, unless the owner is stuck. Filled by the owner only.
     pub(super) next: SharedSlot,
-    /// The turn at which `next` was filled. The owner only.
+    /// The turn when `next` was filled. The owner only.
     pub(super) next_since: Cell<u32>,
     /// Whether the owner has nothing to run, and sleeps or is about to. A hint.
     resting: AtomicBool,
@@ -80,7 +80,7 @@ pub(crate) struct ReadyQueue {
     pub(super) index: usize,
     /// The choices of the cluster's builder, as far as they matter here.
     pub(super) rules: Rules,
-    /// The queue to which fibres woken on this queue go, if not here (forced migration).
+    /// The queue that fibres woken on this queue go to, if not here (forced migration).
     pub(super) forward: AtomicPtr<ReadyQueue>,
     /// Where the owner records events, if it does.
     pub(super) track: OnceLock<Arc<Track>>,
@@ -195,7 +195,7 @@ impl ReadyQueue {
         }
     }
 
-    /// Queues a fibre whose home is this thread's queue, if the simple rules will do.
+    /// Queues a fibre at home in this thread's queue, if the simple rules will do.
     ///
     /// # Errors
     ///
@@ -238,8 +238,8 @@ impl ReadyQueue {
         }
     }
 
-    /// Takes notice of a second processor, to which started fibres may move if the cluster moves
-    /// them. Any thread.
+    /// Takes notice of a second processor: started fibres may move there if the cluster moves them.
+    /// Any thread.
     pub(crate) fn notice_others(&self) {
         if self.rules.moves_started {
             self.gate.end_single_level();

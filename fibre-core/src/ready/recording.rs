@@ -9,8 +9,8 @@ use crate::trace::{TraceKind, Track, new_track, on_plain_thread};
 use std::sync::Arc;
 
 impl ReadyQueue {
-    /// Has the owner, which is the calling thread, record events from now on, if the process does:
-    /// as a processor of the cluster with this name and number.
+    /// Makes the owner, which is the calling thread, record events from now on, if the process
+    /// does: as a processor of the cluster with this name and number.
     pub(crate) fn begin_track(&self, cluster: &str, number: u64) {
         if let Some(track) = new_track(cluster, number, self.index) {
             // There is one already if another thread was the owner before.
@@ -24,8 +24,8 @@ impl ReadyQueue {
         self.track.get()
     }
 
-    /// Records that this thread, whose queue is `here` if it is a processor, has made a fibre ready
-    /// or spawned it.
+    /// Records that this thread has made a fibre ready or spawned it. `here` is its queue, if it is
+    /// a processor.
     #[cold]
     pub(super) fn record_ready(here: Option<&Self>, kind: TraceKind, fibre: u64) {
         match here {

@@ -22,7 +22,7 @@ pub(crate) struct Rescuer<'a> {
 }
 
 impl ReadyQueue {
-    /// Whether the queues from which only the owner takes may hold something; a hint.
+    /// Whether the queues that only the owner takes from may hold something; a hint.
     pub(crate) fn has_own(&self) -> bool {
         !self.inbox.is_empty() || self.local.iter().any(|local| !local.is_empty())
     }

@@ -1,10 +1,10 @@
 //! What the scheduler knows of an activity: a fibre that is run again and again.
 //!
-//! An activity is a control block whose function runs once each time that the activity is scheduled
-//! ([`crate::fibre::activity_word`] has the protocol). Making it ready takes no allocation: it is a
-//! fibre that has not started, and goes where such fibres go, so idle processors steal it, and it
-//! gets a stack only when it runs. While it waits in its function it is a started fibre like
-//! others.
+//! An activity is a control block with a function that runs once each time that the activity is
+//! scheduled ([`crate::fibre::activity_word`] has the protocol). Making it ready takes no
+//! allocation: it is a fibre that has not started, and goes where such fibres go, so idle
+//! processors steal it, and it gets a stack only when it runs. While it waits in its function it is
+//! a started fibre like others.
 //!
 //! The owner's value is dropped on a fibre's stack wherever that can be, since a destructor may
 //! block: a run that finds that no handle is left drops it at its end, and one more run is made for
@@ -69,7 +69,7 @@ impl ActivityBlock {
     ///
     /// # Safety
     ///
-    /// The fibre is an activity, to which a reference exists meanwhile.
+    /// The fibre is an activity, and a reference to it exists meanwhile.
     #[inline]
     pub(crate) unsafe fn of<'a>(fibre: FibreRef) -> &'a Self {
         // SAFETY: the caller's promise.

@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What is on its way to one processor. See the module text.
+/// What is on its way to one processor.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     /// Fibres that have been sent there since none was on its way.
@@ -34,8 +34,7 @@ impl Arrivals {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// Notes one more, to a processor on which so many fibres have started, where so many are on
-    /// their way.
+    /// Notes one more, to a processor with so many started fibres, where so many are on their way.
     pub(super) fn note(&self, started: u64, on_their_way: u64) {
         let mut before = self.sent.load(Ordering::Relaxed);
         if on_their_way == 0 {
@@ -45,7 +44,7 @@ impl Arrivals {
         self.sent.store(before + 1, Ordering::Relaxed);
     }
 
-    /// How many are still on their way to a processor on which so many fibres have started.
+    /// How many are still on their way to a processor with so many started fibres.
     pub(super) fn on_their_way(&self, started: u64) -> u64 {
         let arrived = started.saturating_sub(self.started.load(Ordering::Relaxed));
         self.sent.load(Ordering::Relaxed).saturating_sub(arrived)

@@ -15,9 +15,9 @@
 //! Invariants:
 //!
 //! 1. A processor is `Still` or `Gone` only while it runs no fibre.
-//! 2. It becomes `Still`, and moves on, under the lock under which the wishes are counted. So while
-//!    a caller that wants a standstill has found all of them still, none moves on; in particular
-//!    not one that was about to, because of an earlier wish that has ended.
+//! 2. It becomes `Still`, and moves on, under the lock of the count of wishes. So while a caller
+//!    that wants a standstill has found all of them still, none moves on; in particular not one
+//!    that was about to, because of an earlier wish that has ended.
 //! 3. Waiters are reached and claimed under the lock, and resumed after it.
 //!
 //! # Memory ordering
@@ -92,7 +92,7 @@ impl<F: Wakeable> Progress<F> {
     }
 }
 
-/// The orders of one cluster. See the module text.
+/// The orders of one cluster.
 #[derive(Debug)]
 pub struct Control<F> {
     /// The orders that there are.

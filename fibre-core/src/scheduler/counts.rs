@@ -71,7 +71,7 @@ impl Default for BusySince {
     }
 }
 
-/// The counts of one processor. See the module text.
+/// The counts of one processor.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessorStats {
     /// Fibres spawned by fibres of this processor.
@@ -96,7 +96,7 @@ pub(crate) struct ProcessorStats {
     pub parks: Count,
     /// Sleeps that another thread has ended, up to its last but one.
     pub wakes: Count,
-    /// Those after which it found nothing to run before it slept again.
+    /// Sleeps that ended without anything to run before the next one.
     pub wakes_in_vain: Count,
     /// How often it has tried to take a fibre of another processor that had some.
     pub steals_tried: Count,
@@ -263,7 +263,7 @@ pub struct Counters {
     pub parks: u64,
     /// Sleeps that another thread has ended. Counted when the processor falls asleep again.
     pub wakes: u64,
-    /// Those after which the processor found nothing to run, and slept again.
+    /// Sleeps that ended without anything to run: the processor slept again.
     pub wakes_in_vain: u64,
     /// How often the kernel was asked for the events of descriptors; the last call may still wait.
     pub polls: u64,

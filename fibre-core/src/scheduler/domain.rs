@@ -61,14 +61,14 @@ impl LeftFibre {
     }
 }
 
-/// The word in which a processor says which fibre it runs.
+/// The word that says which fibre a processor runs.
 #[derive(Debug)]
 struct RunningRef(NonNull<AtomicPtr<Link>>);
 
 // SAFETY: an atomic word, which stays where it is while it is shown.
 unsafe impl Send for RunningRef {}
 
-/// The words in which processors say which fibres they run; none of them ends meanwhile.
+/// The words that say which fibres processors run; no processor ends meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Runs<'a>(&'a [Option<RunningRef>]);
 
@@ -81,7 +81,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The shared state of one cluster. See the module text.
+/// The shared state of one cluster.
 #[derive(Debug)]
 pub(crate) struct Domain {
     /// The ready queues, one for each processor that may ever be.
@@ -262,8 +262,7 @@ impl Domain {
         self.record.set_running(processor, ptr::null());
     }
 
-    /// Calls `f` with the words in which processors say which fibre they run. No processor ends
-    /// meanwhile.
+    /// Calls `f` with the words that say which fibres processors run. No processor ends meanwhile.
     pub(crate) fn with_runs<R>(&self, f: impl FnOnce(Runs<'_>) -> R) -> R {
         f(Runs(&self.runs.lock()))
     }
@@ -290,7 +289,7 @@ impl Domain {
         &self.queues[processor]
     }
 
-    /// The processor whose ready queue lies at an address.
+    /// The processor with the ready queue at an address.
     pub(crate) fn index_of(&self, queue: *const ReadyQueue) -> Option<usize> {
         let all = &self.queues[..self.processors()];
         all.iter()
@@ -328,7 +327,7 @@ impl Domain {
         }
     }
 
-    /// Fibres that foreign threads have spawned, less those for which there was no room.
+    /// Fibres that foreign threads have spawned, less those that there was no room for.
     pub(crate) fn spawned_outside(&self) -> u64 {
         self.foreign.load(Ordering::Relaxed) & !CLOSED
     }
@@ -399,7 +398,7 @@ impl Domain {
     #[cold]
     pub(crate) fn uncount_foreign(&self) {
         if self.foreign.fetch_sub(1, Ordering::SeqCst) & CLOSED != 0 {
-            // It may have been the last one, for which the processors wait.
+            // The processors wait for the last one, and it may have been that.
             self.unpark_all();
         }
     }
@@ -481,7 +480,7 @@ impl Domain {
         }
     }
 
-    /// Whether a processor may keep an activity of which it has told no thief.
+    /// Whether a processor may keep an activity that it has told no thief of.
     #[inline]
     pub(crate) fn is_kept_quietly(&self) -> bool {
         self.keeps_quietly.load(Ordering::Relaxed)

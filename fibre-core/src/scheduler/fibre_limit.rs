@@ -10,7 +10,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The limit of one cluster. See the module text.
+/// The limit of one cluster.
 #[derive(Debug)]
 pub(crate) struct Limit {
     /// The most fibres at once.

@@ -22,7 +22,7 @@ pub(crate) struct Hierarchy {
 pub(crate) struct Polling<'a>(&'a AtomicUsize);
 
 impl Hierarchy {
-    /// A tree in which nobody looks for work.
+    /// A tree without anybody who looks for work.
     pub(crate) fn new(tree: Tree) -> Self {
         let nodes = tree.nodes();
         let all: usize = nodes.iter().map(|node| node.processors.len()).sum();

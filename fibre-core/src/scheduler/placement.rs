@@ -1,13 +1,13 @@
 //! Where new fibres go.
 //!
-//! By default a new fibre goes to an idle processor if there is one, else to the next one in
-//! turn (work pushing, thesis section 3.2.1). **Idle but overfull**: the processor of a fibre that
+//! By default a new fibre goes to an idle processor if there is one, else to the next one in turn
+//! (work pushing, thesis section 3.2.1). **Idle but overfull**: the processor of a fibre that
 //! spawns is never idle. So on a quiet cluster every fibre would go to the other ones, and with two
-//! processors all that stay would live on one. A processor at which many more fibres live than at
-//! the spawner's does therefore not count as idle. The new fibre stays with its spawner, which is
-//! likely to block soon, and nobody is woken for it. If a second one comes before that, both go
-//! where they can run at once. Connections, and what other threads spawn, are spread more evenly:
-//! see `spread`.
+//! processors all that stay would live on one. So a processor does not count as idle if many more
+//! fibres live there than at the spawner's. The new fibre stays with its spawner, which is likely
+//! to block soon, and nobody is woken for it. If a second one comes before that, both go where they
+//! can run at once. Connections, and what other threads spawn, are spread more evenly: see
+//! `spread`.
 
 use crate::config::policy::{Placement, Revival, StealOrder};
 use crate::queue::{Level, Runnable};
@@ -87,7 +87,7 @@ impl Domain {
         }
     }
 
-    /// Queues an activity that has been made ready at one processor, from which others may take it.
+    /// Queues an activity that has been made ready at one processor. Others may take it from there.
     /// The caller keeps the domain alive.
     pub(crate) fn revive_on(&self, fibre: Runnable, processor: usize) {
         self.queues()[processor].push_shared(fibre);
@@ -168,8 +168,8 @@ impl Domain {
         self.stats(idle).residents() > bound
     }
 
-    /// Whether a new fibre had better stay with its spawner: there are idle processors, and
-    /// all of them are overfull.
+    /// Whether a new fibre should stay with its spawner: there are idle processors, and all of them
+    /// are overfull.
     #[inline]
     fn keeps(&self, spawner: usize) -> bool {
         self.commons.idle.is_any() && !self.queues()[spawner].has_shared()
@@ -183,8 +183,7 @@ mod tests {
     use crate::queue::{Link, Popped};
     use std::ptr::NonNull;
 
-    /// The processor to which a fibre goes that processor 0 spawns, while processor 1 sleeps, on
-    /// which so many fibres live.
+    /// Where a fibre of processor 0 goes while processor 1, with so many live fibres, sleeps.
     fn place(residents: u64, backlog: bool) -> Option<usize> {
         let settings = Settings::from_environment();
         let domain = Domain::new(2, settings);

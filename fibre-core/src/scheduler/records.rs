@@ -1,5 +1,5 @@
-//! The clusters of the process as a debugger finds them: a list whose head and members have a fixed
-//! layout.
+//! The clusters of the process as a debugger finds them: a list with a fixed layout of head and
+//! members.
 //!
 //! A debugger reads memory of a process that stands still, or of a core file; it calls nothing, and
 //! no lock would keep it out. So each store leaves a list that can be read. A [`ClusterRecord`] is
@@ -28,7 +28,7 @@ pub(crate) static CLUSTERS: AtomicPtr<ClusterRecord> = AtomicPtr::new(ptr::null_
 /// Held by the thread that changes the list.
 static CHANGES: Mutex<()> = Mutex::new(());
 
-/// What a debugger finds of a cluster. See the module text.
+/// What a debugger finds of a cluster.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct ClusterRecord {
@@ -55,7 +55,7 @@ unsafe impl Send for ClusterRecord {}
 // SAFETY: the same.
 unsafe impl Sync for ClusterRecord {}
 
-/// What a debugger finds of a processor. See the module text.
+/// What a debugger finds of a processor.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct ProcessorRecord {
@@ -91,7 +91,7 @@ impl ClusterRecord {
         }
     }
 
-    /// Lists the cluster, whose started fibres are in `shared` if they move.
+    /// Lists the cluster. Its started fibres are in `shared` if they move.
     ///
     /// # Safety
     ///

@@ -1,7 +1,7 @@
-//! Where fibres go that will stay for long: to the processor at which the fewest live.
+//! Where fibres go that will stay for long: to the processor with the fewest live fibres.
 //!
-//! A fibre that serves a connection lives as long as that, and stays on the processor on which it
-//! has started. The rule for other new fibres, an idle processor if there is one, would put it
+//! A fibre that serves a connection lives as long as that, and stays on the processor that it has
+//! started on. The rule for other new fibres, an idle processor if there is one, would put it
 //! wherever there was nothing to do at that moment: never where connections are accepted, as that
 //! processor is busy with it. So two kinds of new fibres are spread by numbers:
 //!
@@ -114,7 +114,7 @@ mod tests {
     use std::ptr::NonNull;
     use std::sync::Arc;
 
-    /// A domain whose processors have so many fibres.
+    /// A domain with processors that have so many fibres.
     fn domain(residents: &[u64]) -> Domain {
         let domain = Domain::new(residents.len(), Settings::from_environment());
         for (processor, &count) in residents.iter().enumerate() {

@@ -40,7 +40,7 @@ unsafe impl<T: Send> Send for JoinHandle<T> {}
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
-    /// The handle of a fibre whose result is a `T`.
+    /// The handle of a fibre with a `T` as its result.
     ///
     /// # Safety
     ///
@@ -160,7 +160,8 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// A handle whose drop waits for the fibre's end, while the drop of this one detaches it.
+    /// A handle that waits for the fibre's end when it is dropped, while the drop of this one
+    /// detaches it.
     pub fn join_on_drop(self) -> JoinOnDrop<T> {
         JoinOnDrop(Some(self))
     }
@@ -265,9 +266,8 @@ impl<T> Drop for JoinHandle<T> {
     }
 }
 
-/// A [`JoinHandle`] whose drop waits for the fibre's end; made by
-/// [`JoinHandle::join_on_drop`]. Blocks the fibre, or the thread if the caller is not a
-/// fibre.
+/// A [`JoinHandle`] that waits for the fibre's end when it is dropped; made by
+/// [`JoinHandle::join_on_drop`]. Blocks the fibre, or the thread if the caller is not a fibre.
 ///
 /// The result is dropped then; so is the payload of a panic, which the panic hook has reported.
 /// Cancellation is not noticed. A fibre that drops such a handle of its own is detached: it would
@@ -341,7 +341,7 @@ impl<T> JoinOnDrop<T> {
         joined.map_err(JoinHandle::join_on_drop)
     }
 
-    /// Turns into the plain handle, whose drop detaches the fibre.
+    /// Turns into the plain handle, which detaches the fibre when it is dropped.
     #[must_use = "its drop detaches the fibre"]
     pub fn into_handle(mut self) -> JoinHandle<T> {
         match self.0.take() {

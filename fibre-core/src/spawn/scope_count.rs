@@ -1,7 +1,7 @@
 //! Counting the fibres of a scope.
 //!
 //! The count begins at one, for the body of the scope. The fibre or body that counts down to zero
-//! finishes the completion on which the scope's owner waits. That is its last touch, because the
+//! finishes the completion that the scope's owner waits for. That is its last touch, because the
 //! count lies in the owner's frame.
 
 use crate::fibre::ControlBlock;
@@ -10,7 +10,7 @@ use crate::wait::waiter::Waiter;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The count of one scope. See the module text.
+/// The count of one scope.
 #[derive(Debug)]
 pub(crate) struct Children {
     /// Fibres that have not ended, plus one while the body runs.

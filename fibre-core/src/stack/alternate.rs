@@ -1,4 +1,4 @@
-//! The stack on which a processor's thread handles signals: the stack it runs on may be used up.
+//! The stack that a processor's thread handles signals on: the stack it runs on may be used up.
 
 use super::size::PAGE;
 use std::io;

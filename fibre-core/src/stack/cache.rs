@@ -28,7 +28,7 @@ const BATCH: usize = 64;
 /// The most promises of stacks of one class that are kept for fibres to come.
 const PROMISES: usize = 64;
 
-/// The stacks of one processor. See the module text. For one thread only.
+/// The stacks of one processor. For one thread only.
 #[derive(Debug)]
 pub(crate) struct StackCache {
     /// The shelves, by class; the largest classes have none.
@@ -53,7 +53,7 @@ struct Shelf {
     fewest: usize,
     /// How many of the oldest had no deep pages after the last look.
     shallow: usize,
-    /// The number of stacks beyond which something is to be done: [`KEPT`], or the capacity.
+    /// The number of stacks that makes it necessary to do something: [`KEPT`], or the capacity.
     limit: usize,
     /// How many stacks to take the next time that there are none.
     batch: usize,
@@ -277,7 +277,7 @@ impl Shelf {
         self.shallow = 0;
     }
 
-    /// Keeps promises for the next fibres, unless there are many, or others ask for stacks in vain.
+    /// Keeps promises for the next fibres, unless there are many, or others are refused stacks.
     #[inline]
     fn keep_promises(&mut self, class: usize, more: usize) {
         self.promises += more;
@@ -298,7 +298,7 @@ impl Shelf {
         self.forgive(class);
         self.promise_batch /= 2;
         let stale = if pool::is_scarce(class) {
-            // Others have asked in vain.
+            // Others have been refused.
             self.stacks.len()
         } else {
             decay::stale(self.fewest.saturating_sub(KEPT))

@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, offset_of};
 use std::ptr::{self, NonNull};
 
-/// What the processor does with the fibre whose stack it has just left.
+/// What the processor does with the fibre after it has left the stack.
 #[must_use]
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +35,7 @@ pub(crate) enum Action {
     Park,
     /// Leave it to its waker, which queues it here, and may have come already.
     ParkAtHome,
-    /// Take its stack back, on which another activity may run next: see
-    /// `processor/activation.rs`.
+    /// Take its stack back; another activity may run on it next: see `processor/activation.rs`.
     Rest,
     /// Take its stack back: the computation has ended. The last one.
     Exit,
@@ -56,12 +55,12 @@ impl Action {
     }
 }
 
-/// The means by which a fibre leaves its stack: the context in which that stack is.
+/// What a fibre leaves its stack by: the context that has the stack.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Suspender(NonNull<Context>);
 
 impl Suspender {
-    /// That of the fibre whose context this is. The context exists.
+    /// That of the fibre that this context belongs to. The context exists.
     #[inline(always)]
     pub(crate) fn of(context: NonNull<Context>) -> Self {
         Self(context)
@@ -102,8 +101,8 @@ impl Suspender {
 
 /// A computation.
 pub(crate) trait Entry {
-    /// Runs it, on a fresh stack, with the argument of [`Context::new`]. Returns the suspender by
-    /// which the stack is to be left for good: the latest one.
+    /// Runs it, on a fresh stack, with the argument of [`Context::new`]. Returns the suspender to
+    /// leave the stack by, for good: the latest one.
     ///
     /// # Safety
     ///
@@ -116,8 +115,8 @@ struct Whole<E>(PhantomData<E>);
 
 impl<E: Entry> RawEntry for Whole<E> {
     unsafe extern "C" fn run(switch: *const Switch, argument: *const ()) -> *const Switch {
-        // SAFETY: a context's switch, by which it has been resumed. The maker of the context has
-        // promised that the computation may run.
+        // SAFETY: the switch of a context, the one that has resumed it. The maker of the context
+        // has promised that the computation may run.
         unsafe {
             let suspender = Suspender::arrived(switch, FakeStack::none());
             let Suspender(context) = E::run(argument, suspender);
@@ -129,8 +128,8 @@ impl<E: Entry> RawEntry for Whole<E> {
     const LAST: u32 = Action::Exit as u32;
 }
 
-/// The computation. See the module text. While it is not on the stack that it was made with, or
-/// rests there, it may be moved.
+/// The computation. While it is not on the stack that it was made with, or rests there, it may be
+/// moved.
 #[repr(C)]
 pub(crate) struct Context {
     /// Where the computation goes on, and the processor that runs it.
@@ -148,7 +147,7 @@ impl Context {
     pub(crate) const POINTER: usize = Switch::POINTER;
     pub(crate) const CODE: usize = Switch::CODE;
 
-    /// Where the address is at which its stack begins, the highest one.
+    /// Where the address is that its stack begins at, the highest one.
     pub(crate) const ROOT: usize = offset_of!(Self, stack) + Stack::BASE;
 
     /// Prepares `stack` so that the first resume runs `E` with this argument.
@@ -185,12 +184,12 @@ impl Context {
         self.stack
     }
 
-    /// The address at which its stack begins, the highest one.
+    /// The address where its stack begins, the highest one.
     pub(crate) fn root(&self) -> usize {
         self.stack.base().get()
     }
 
-    /// Where the computation has left its stack, and the address at which it goes on. A hint, if a
+    /// Where the computation has left its stack, and the address where it goes on. A hint, if a
     /// thread may resume it meanwhile; `None`: a thread is on its stack. Any thread may ask.
     ///
     /// # Safety

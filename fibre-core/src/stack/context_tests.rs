@@ -14,7 +14,7 @@ const SIZE: usize = 256 << 10;
 /// A function that is a computation: it gets the suspender, which it keeps up to date.
 type Program<'a> = &'a mut dyn FnMut(&mut Suspender);
 
-/// Runs a [`Program`], to which the argument points.
+/// Runs the [`Program`] that the argument points to.
 struct Runs;
 
 impl Entry for Runs {
@@ -122,14 +122,14 @@ unsafe extern "C" fn changed_by(
     )
 }
 
-/// Resumes the context to which the pointer points.
+/// Resumes the context that the pointer points to.
 unsafe extern "C" fn resumes(context: *mut ()) {
     // SAFETY: the test passes one.
     let context = unsafe { &*context.cast::<Context>() };
     assert_eq!(resume(context), Action::Yield);
 }
 
-/// Leaves the stack by the suspender to which the pointer points.
+/// Leaves the stack by the suspender that the pointer points to.
 unsafe extern "C" fn leaves(suspender: *mut ()) {
     // SAFETY: the test passes one.
     let suspender = unsafe { &mut *suspender.cast::<Suspender>() };

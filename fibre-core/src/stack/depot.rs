@@ -16,7 +16,7 @@ use std::time::Instant;
 /// The most stacks of one class: as many may keep 4 to 8 KiB each.
 const CAPACITY: usize = 32 * 1024;
 
-/// The warm stacks of one cluster. See the module text.
+/// The warm stacks of one cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Depot {
     /// The shelves, by class.

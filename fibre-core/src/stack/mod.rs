@@ -21,7 +21,7 @@
 //!   each stack: equal offsets would put the hot ends of all stacks into the
 //!   same few cache sets.
 //! * Above the base is the *nameplate*: the address of the fibre that is on the stack. With the
-//!   list of slabs ([`slab`]) it tells whose guard has been touched ([`overflow`]).
+//!   list of slabs ([`slab`]) it tells which stack's guard has been touched ([`overflow`]).
 //! * Colour, nameplate and the runtime's own frames lie in a page that comes on top of the size
 //!   that was asked for: all of that size belongs to the fibre's own function.
 //!
@@ -37,7 +37,7 @@
 //! * `depot`: the cluster level: warm stacks that processors exchange;
 //! * `cache`: the processor level: the stacks of its next fibres, hot first;
 //! * `statistics`: how many stacks there are, and how deep they have been used;
-//! * `alternate`: the stack on which a processor's thread handles signals.
+//! * `alternate`: the stack that a processor's thread handles signals on.
 
 mod alternate;
 mod cache;

@@ -1,9 +1,9 @@
 //! Says which fibre has overflowed its stack before the process ends.
 //!
-//! A SIGSEGV whose address lies in the guard of any fibre's stack is reported and aborts. Nearly
-//! always the stack is that of the fibre which runs on this thread; else the report names both, the
-//! fibre that ran and the fibre below whose stack it came. Any other fault goes to the handler that
-//! was there before (std's own report for threads, a crash handler of the program).
+//! A SIGSEGV with an address in the guard of any fibre's stack is reported and aborts. Nearly
+//! always the stack is that of the fibre which runs on this thread; else the report names both: the
+//! fibre that ran, and the owner of the stack above the guard. Any other fault goes to the handler
+//! that was there before (std's own report for threads, a crash handler of the program).
 //!
 //! The handler runs on an [`AlternateStack`](super::alternate::AlternateStack), which each
 //! processor installs, and does only what a signal handler may: it reads plain memory and writes to
@@ -36,7 +36,7 @@ pub(crate) struct Fibre<'a> {
 /// Hands the description of the owner that a nameplate names to the second argument.
 type Describe = unsafe fn(*const (), &mut dyn FnMut(Fibre<'_>));
 
-/// The functions by which the handler learns about fibres. Async-signal-safe.
+/// The functions that tell the handler about fibres. Async-signal-safe.
 #[derive(Debug)]
 pub(crate) struct OverflowHook {
     /// The fibre that runs on this thread, as its stack's nameplate has it; null if none does.

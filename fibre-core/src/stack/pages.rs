@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Bytes at the top of a warm stack that keep their pages: what nearly every fibre touches.
 const KEPT: usize = 2 * PAGE;
 
-/// Pages in a row that are not in memory, below which nothing is looked for: more than a frame has,
+/// Pages in a row that are not in memory; nothing is looked for below them: more than a frame has,
 /// and what is looked at in one call.
 const GAP: usize = 256;
 
@@ -103,7 +103,7 @@ pub(super) fn deepest(class: usize) -> usize {
     DEEPEST[class].load(Ordering::Relaxed)
 }
 
-/// For a stack whose lowest byte is at `bottom`: how many bytes below `base` lie above the lowest
+/// For a stack with its lowest byte at `bottom`: how many bytes below `base` lie above the lowest
 /// page in memory, and how many bytes are in memory. The search goes down from the top, and stops
 /// at [`GAP`] pages in a row that are not in memory: that takes as long as the stack has been used
 /// deep, however much is reserved for it.
@@ -139,8 +139,8 @@ fn look_down(
 mod tests {
     use super::*;
 
-    /// Looks at a stack of `size` bytes of which the pages `there` are in memory, counted from the
-    /// top; returns what was found, and how many pages were asked about.
+    /// Looks at a stack of `size` bytes with the pages `there` in memory, counted from the top;
+    /// returns what was found, and how many pages were asked about.
     fn look(size: usize, there: &[usize]) -> ((usize, usize), usize) {
         let bottom = 1 << 46;
         let base = bottom + size - 16;
@@ -165,7 +165,7 @@ mod tests {
             assert_eq!(look(size, &[]).0, (0, 0));
             assert_eq!(look(size, &[0]).0, (page(1) - 16, page(1)));
             assert_eq!(look(size, &[0, 1, 2]).0, (page(3) - 16, page(3)));
-            // A frame with a large array of which only the far end has been used.
+            // A frame with a large array; only the far end has been used.
             assert_eq!(look(size, &[0, 7]).0, (page(8) - 16, page(2)));
         }
         let deep: Vec<usize> = (0..900).step_by(3).collect();

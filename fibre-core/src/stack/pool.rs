@@ -22,13 +22,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Unused slabs that a class keeps: 65,536 stacks of the default size.
 const KEPT_SLABS: usize = 1024;
 
-/// How many stacks taken at once are a burst, for which top pages are fetched.
+/// How many stacks taken at once are a burst. Top pages are fetched for one.
 const WORTH_WARMING: usize = 8;
 
 /// The pools, by class.
 static POOLS: [Mutex<Pool>; CLASSES] = [const { Mutex::new(Pool::new()) }; CLASSES];
 
-/// A bit for each class of which a stack has been refused, and none has come back since.
+/// A bit for each class that has had to refuse a stack, and has had none back since.
 static SCARCE: AtomicU64 = AtomicU64::new(0);
 
 /// The stacks of one class.
@@ -275,7 +275,7 @@ impl Pool {
     /// Takes promises back, see the function [`forgive`].
     fn forgive(&mut self, promises: usize) {
         self.promised -= promises;
-        // Slabs whose stacks are promised cannot go, however many there are.
+        // Slabs with promised stacks cannot go, however many there are.
         let capacity = self.fresh.last().map_or(1, |slab| slab.capacity());
         if self.fresh.len() > KEPT_SLABS && self.unpromised() / capacity > KEPT_SLABS {
             self.give_up_mappings(KEPT_SLABS / 2);
@@ -380,8 +380,8 @@ impl Pool {
         }
     }
 
-    /// Gives up slabs that are not in use and whose stacks have not been promised, but for so many
-    /// that have been used, and so many that have not.
+    /// Gives up slabs that are not in use and have no promised stacks, but for so many that have
+    /// been used, and so many that have not.
     #[cold]
     fn give_up_mappings(&mut self, kept: usize) {
         let mut unpromised = self.unpromised();

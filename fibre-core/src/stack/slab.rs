@@ -1,4 +1,4 @@
-//! Stacks, the slabs in which those of one class lie, and which address belongs to which stack.
+//! Stacks, the slabs of the stacks of one class, and the stack of each address.
 //!
 //! A [`Slab`] is the record of one mapping. Records are never freed: a mapping that is given up
 //! leaves its record to the next one of its class. So they form a list that only grows at its
@@ -40,7 +40,7 @@ pub(super) const COLOURS: usize = 32;
 const NAMEPLATE: usize = 16;
 
 /// Bytes at the top of each stack that come on top of the size that was asked for: nameplate,
-/// colour, and the runtime's frames below the base, for which at least [`ENTRY`] are left.
+/// colour, and the runtime's frames below the base: at least [`ENTRY`] are left for these.
 const HEADROOM: usize = PAGE;
 
 /// Bytes for the frames between a stack's base and the function that the fibre is to run.
@@ -52,12 +52,11 @@ const _: () = assert!(ENTRY >= 2000);
 /// The head of the list of all records.
 static HEAD: AtomicPtr<Slab> = AtomicPtr::new(ptr::null_mut());
 
-/// The record of one mapping. See the module text. Aligned so that a stack's number fits below its
-/// address.
+/// The record of one mapping. Aligned so that a stack's number fits below its address.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Slab {
-    /// The address at which the mapping begins; zero while there is none.
+    /// The address where the mapping begins; zero while there is none.
     start: AtomicUsize,
     /// The size class of its stacks.
     pub(super) class: usize,
@@ -158,7 +157,7 @@ impl Slab {
         self.guard(index).start + self.stride() - colour - NAMEPLATE
     }
 
-    /// The index of the stack to which an address belongs, or to the guard below which it does.
+    /// The index of the stack that an address belongs to, or with the guard that it belongs to.
     pub(super) fn index_of(&self, address: usize) -> usize {
         (address - self.start.load(Ordering::Acquire)) / self.stride()
     }
@@ -173,8 +172,8 @@ impl Slab {
     /// the way that it was about to end the process.
     pub(super) unsafe fn owner(&self, index: usize) -> *const () {
         let base = self.base(index);
-        // SAFETY: the caller keeps the mapping, in which the word above the base lies. That is an
-        // atomic for all its users.
+        // SAFETY: the caller keeps the mapping, and the word above the base lies in that. That is
+        // an atomic for all its users.
         unsafe { (*ptr::with_exposed_provenance::<AtomicPtr<()>>(base)).load(Ordering::Relaxed) }
     }
 }
@@ -224,12 +223,12 @@ pub(super) fn find(address: usize) -> Option<(&'static Slab, usize)> {
 pub(crate) struct Stack {
     /// One past the highest usable byte; 16-byte aligned.
     base: NonZeroUsize,
-    /// The slab in which it lies.
+    /// The slab that it lies in.
     pub(super) slab: &'static Slab,
 }
 
 impl Stack {
-    /// Where the address is at which it begins.
+    /// Where the address is that it begins at.
     pub(super) const BASE: usize = std::mem::offset_of!(Self, base);
 
     /// One past the highest byte that a fibre may use: where it begins, as it grows down. A
@@ -273,7 +272,7 @@ impl Stack {
         self.slab.class
     }
 
-    /// The addresses whose touching is an overflow.
+    /// The addresses that only an overflow touches.
     #[must_use]
     pub(crate) fn guard(&self) -> std::ops::Range<usize> {
         let guard = self.slab.guard(self.slab.index_of(self.base.get() - 1));

@@ -25,14 +25,14 @@ pub struct StackClass {
     /// touched is not seen.
     pub resident: usize,
     /// The deepest use, in bytes, of those that were looked at: all that are in memory now, and a
-    /// sample of those whose memory went back to the kernel. In steps of 4 KiB.
+    /// sample of those with memory that went back to the kernel. In steps of 4 KiB.
     pub deepest: usize,
 }
 
 /// How many stacks there are of each size, how many are in use, what they occupy and how deep they
 /// have been used; only for sizes that exist. Helps to choose a stack size, with
-/// [`stack_used`](crate::stack_used). Takes about half a microsecond per stack, in which no new
-/// ones are made.
+/// [`stack_used`](crate::stack_used). Takes about half a microsecond per stack, and no new ones are
+/// made meanwhile.
 ///
 /// ```
 /// fibre::spawn(|| {
@@ -76,7 +76,7 @@ pub(crate) fn stack_counts() -> StackCounts {
     counts
 }
 
-/// Looks at all stacks of a class, whose mappings stay meanwhile.
+/// Looks at all stacks of a class. Their mappings stay meanwhile.
 fn look_at(class: usize) -> StackClass {
     let mut seen = StackClass {
         size: class_size(class),

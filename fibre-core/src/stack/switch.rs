@@ -27,8 +27,8 @@
 //!   that sets another rounding mode sets it for all fibres of its processor, and has to set it
 //!   back before it blocks.
 //! * **Shadow stacks** (CET) hold return addresses for the CPU to compare. They are not switched,
-//!   so no fibre could return with them. The C library enables them only for programs whose parts
-//!   are all marked for it, which objects with this code are not.
+//!   so no fibre could return with them. The C library enables them only for programs with all
+//!   parts marked for it, and objects with this code are not.
 //!
 //! # The first and the last switch
 //!
@@ -57,7 +57,7 @@ struct Place {
     code: AtomicUsize,
 }
 
-/// The two flows of control that take turns. See the module text.
+/// The two flows of control that take turns.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Switch {
@@ -75,7 +75,7 @@ const PUSHED: usize = 2;
 const FIRST: usize = PUSHED * size_of::<usize>();
 
 /// The function that [`root`] calls, with the switch and the argument of [`Switch::prepare`]. It
-/// returns the switch by which the stack is left for good.
+/// returns the switch to leave the stack by, for good.
 pub(super) trait RawEntry {
     /// The function.
     ///
@@ -92,7 +92,7 @@ impl Switch {
     /// Where the fibre's stack pointer is.
     pub(super) const POINTER: usize = offset_of!(Switch, fibre) + offset_of!(Place, pointer);
 
-    /// Where the address is at which the fibre goes on.
+    /// Where the address is that the fibre goes on at.
     pub(super) const CODE: usize = offset_of!(Switch, fibre) + offset_of!(Place, code);
 
     /// Where those of the processor are.
@@ -160,11 +160,11 @@ impl Switch {
     }
 
     /// Leaves the fibre's stack: hands `handed` to the processor. Returns when a processor resumes
-    /// it, the switch by which it has done so.
+    /// it, and returns the switch that did.
     ///
     /// # Safety
     ///
-    /// Called by the fibre, with the switch by which it has been resumed.
+    /// Called by the fibre, with the switch that has resumed it.
     #[inline(always)]
     pub(super) unsafe fn leave(this: *const Self, handed: u32) -> *const Self {
         let next: *const Self;
@@ -195,8 +195,8 @@ impl Switch {
         next
     }
 
-    /// Where the fibre has left its stack: the stack pointer, and the address at which it goes on.
-    /// A hint, if it may run meanwhile. `None`: it runs, or has ended.
+    /// Where the fibre has left its stack: the stack pointer, and the address where it goes on. A
+    /// hint, if it may run meanwhile. `None`: it runs, or has ended.
     pub(super) fn left(&self) -> Option<[usize; 2]> {
         let pointer = self.fibre.pointer.load(Ordering::Acquire);
         let code = self.fibre.code.load(Ordering::Relaxed);
@@ -232,8 +232,7 @@ unsafe extern "C" fn root<E: RawEntry>() {
 ///
 /// # Safety
 ///
-/// `top` is a multiple of 16, and ends a stack on which nothing is. `f` may be called so, and does
-/// not unwind.
+/// `top` is a multiple of 16, and ends an empty stack. `f` may be called so, and does not unwind.
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn call_at(
     argument: *mut (),

@@ -20,7 +20,8 @@
 use crate::sync::{AtomicU32, AtomicU64, Backoff, Ordering, heavy_barrier, light_barrier};
 use rustix::io::Errno;
 
-/// Has every running thread execute a memory barrier, where the kernel can do that: a system call.
+/// Makes every running thread execute a memory barrier, where the kernel can do that: a system
+/// call.
 pub fn membarrier_all() {
     if let Some(barrier) = heavy_barrier() {
         let mut patience = Backoff::new();
@@ -48,7 +49,7 @@ fn refused(error: Errno) -> ! {
     unreachable!("{error}")
 }
 
-/// The number of visitors. See the module text.
+/// The number of visitors.
 #[derive(Debug)]
 pub struct Asymmetric(AtomicU32);
 

@@ -167,7 +167,7 @@ mod real {
     }
 
     /// Blocks the thread for so long, or until a signal comes. The caller may hold a lock, so this
-    /// is the system call itself, for which nothing stands in.
+    /// is the system call itself, and nothing stands in for it.
     pub fn pause(duration: Duration) {
         if let Ok(time) = rustix::time::Timespec::try_from(duration) {
             let _ = rustix::thread::nanosleep(&time);

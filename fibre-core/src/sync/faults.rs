@@ -1,4 +1,4 @@
-//! The names by which models plant faults in shipped code.
+//! The names that models plant faults by, in shipped code.
 //!
 //! `faults!` declares those of a crate, as constants in a module for each subject. Shipped code and
 //! models name a fault by its constant, so a name with a slip does not compile.

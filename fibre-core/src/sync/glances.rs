@@ -5,8 +5,8 @@
 //! looker that finds a fibre there knows that nothing is being changed; this must hold for as long
 //! as it looks. A looker announces itself, has every running thread execute a memory barrier (see
 //! [`crate::sync::asymmetric`]), and only then asks for the fibre. If there is one, the processor
-//! had not cleared the note when the barrier came, and finds the looker before the next change, for
-//! which it then waits. If there is none, the looker leaves.
+//! had not cleared the note when the barrier came, and finds the looker before the next change, and
+//! then waits for it. If there is none, the looker leaves.
 //!
 //! The processor pays for one load before a change, and for nothing else: it notes the fibre
 //! anyway. Where the kernel has no such barrier, nobody looks.
@@ -25,7 +25,7 @@ use std::ptr::NonNull;
 /// A bit of the count: what the processor changes is not its own, and has another guard.
 const SHARED: u32 = 1 << 31;
 
-/// The number of lookers at a processor. See the module text.
+/// The number of lookers at a processor.
 #[derive(Debug)]
 pub struct Glances(AtomicU32);
 

@@ -11,7 +11,7 @@ const FIRST: usize = 64;
 /// How many buckets there may be: room for more than four thousand million places.
 const BUCKETS: usize = 27;
 
-/// The table. See the module text.
+/// The table.
 #[derive(Debug)]
 pub struct SegmentedVec<T>([OnceLock<Box<[T]>>; BUCKETS]);
 
@@ -39,7 +39,7 @@ impl<T> SegmentedVec<T> {
             .get(index - Self::first_of(bucket))
     }
 
-    /// Makes a bucket, whose places are filled by their indexes, and returns it; or the existing
+    /// Makes a bucket, fills its places by their indexes, and returns it; or returns the existing
     /// one. `None`: there cannot be so many, or there is no memory for it.
     pub fn bucket(&self, bucket: usize, fill: impl Fn(usize) -> T) -> Option<&[T]> {
         let (place, first) = (self.0.get(bucket)?, Self::first_of(bucket));

@@ -2,8 +2,8 @@
 //!
 //! For lists of waiters and the like: no holder calls foreign code, blocks, or leaves its stack. So
 //! the lock is nearly always free, and what it costs then counts: one read-modify-write to take it,
-//! and a plain store to give it back. A lock that wakes sleepers needs a second read-modify-write,
-//! by which it finds out whether there are any.
+//! and a plain store to give it back. A lock that wakes sleepers needs a second read-modify-write
+//! to find out whether there are any.
 //!
 //! No thread sleeps on this lock until woken: see [`Backoff`]. A holder allocates no memory, as an
 //! allocator may take its time. Tests of debug builds see to that: they are told of each lock that
@@ -40,7 +40,7 @@ fn tell(is_taken: bool) {
     }
 }
 
-/// The lock, around what it protects. See the module text.
+/// The lock, around what it protects.
 #[derive(Default)]
 #[repr(C)]
 pub struct ShortLock<T> {
@@ -88,7 +88,7 @@ impl<T> ShortLock<T> {
         self.take().then(|| ShortGuard::new(self))
     }
 
-    /// The address of the value: for a holder whose guard is out of its reach.
+    /// The address of the value: for a holder that cannot reach its guard.
     #[inline]
     #[must_use]
     pub fn as_ptr(&self) -> *mut T {

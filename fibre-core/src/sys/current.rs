@@ -28,7 +28,7 @@ struct Current {
     number: Cell<u64>,
     /// Whether the runtime has started the thread.
     own: Cell<bool>,
-    /// The list in which it puts off waking processors; null if it does not.
+    /// The list of processors that it puts off waking; null if it does not.
     deferred: Cell<*const ()>,
     /// How many shields a plain thread has raised.
     shields: Cell<u32>,
@@ -170,16 +170,15 @@ pub(crate) fn set_locals(locals: *const ()) {
     opaque();
 }
 
-/// Has a function called when this thread ends, as std does it for thread-locals: also at an exit
-/// of the process that this thread asks for. If the thread is ending already, the function is not
-/// called.
+/// Calls a function when this thread ends, as std does for thread-locals: also at an exit of the
+/// process that this thread asks for. If the thread is ending already, the function is not called.
 #[inline(never)]
 pub(crate) fn set_at_end(at_end: fn()) {
     let _ = AT_END.try_with(|end| end.0.set(Some(at_end)));
     opaque();
 }
 
-/// The list in which this thread puts off waking processors, or null.
+/// The list of processors that this thread puts off waking, or null.
 #[inline(never)]
 pub(crate) fn deferred() -> *const () {
     let deferred = CURRENT.with(|current| current.deferred.get());

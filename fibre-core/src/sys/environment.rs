@@ -1,4 +1,4 @@
-//! The environment, of which nothing counts in a program with more rights than its caller.
+//! The environment. Nothing of it counts in a program with more rights than its caller.
 //!
 //! A set-user-ID or set-group-ID program, or one with file capabilities, is started by somebody
 //! with fewer rights, who chooses its environment. The runtime's variables name files to write and

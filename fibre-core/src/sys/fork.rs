@@ -8,8 +8,8 @@
 //!
 //! * spawning, and starting a cluster, fail;
 //! * a wait without a deadline aborts: no thread is left that could end it;
-//! * the fibre that forked is none in the child: its thread is no processor any more, so no other
-//!   fibre can run there, and its return from its root function aborts;
+//! * the fibre that forked is not one in the child: its thread is no processor any more, so no
+//!   other fibre can run there, and its return from its root function aborts;
 //! * nothing is written to, or taken out of, what epoll shares with the parent.
 //!
 //! A process that forks before it starts its first cluster is not concerned, nor is its
@@ -122,8 +122,8 @@ fn set_of(bits: u64) -> libc::sigset_t {
 
 /// Sets a function that says, in the child of a fibre that forks, which signals to block there, a
 /// bit for each, from signal 1 on; `None`: those that were blocked where the first cluster was
-/// started. For layers above whose fibres have masks of their own. The first such function stays.
-/// It is called as that fibre, in a process of one thread, and must be async-signal-safe.
+/// started. For layers above with fibres that have masks of their own. The first such function
+/// stays. It is called as that fibre, in a process of one thread, and must be async-signal-safe.
 ///
 /// ```
 /// const SIGTERM: u32 = 15;
@@ -133,7 +133,7 @@ pub fn block_in_children(own: fn() -> Option<u64>) {
     let _ = OWN.set(own);
 }
 
-/// Whether this process was forked from one in which clusters had been started.
+/// Whether this process was forked from one that had started clusters.
 ///
 /// The runtime is dead in such a child: spawning fails, waiting without a deadline aborts,
 /// and all that can be done is to exec another program.
@@ -176,7 +176,7 @@ pub fn unblock_signals(command: &mut Command) -> &mut Command {
     }
 }
 
-/// Has the calling thread block what the program that a fibre is about to exec shall block. Only
+/// Makes the calling thread block what the program that a fibre is about to exec shall block. Only
 /// where no fork has done that already.
 fn hear_until_exec() {
     if is_forked_child() || !blocks_signals() {
@@ -189,7 +189,7 @@ fn hear_until_exec() {
     }
 }
 
-/// Has the calling processor's thread block signals again, after an exec that has failed.
+/// Makes the calling processor's thread block signals again, after an exec that has failed.
 #[inline]
 pub(crate) fn hear_no_more() {
     if current::set_hears(false) {
@@ -217,11 +217,11 @@ pub fn with_signals_of_program<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Has the calling thread block the signals that were blocked where the first cluster was started,
-/// for good. For threads that a fibre has started by `std::thread`: they inherit what the processor
-/// blocks, and are deaf to SIGTERM otherwise. [`spawn_thread`] does so by itself, and threads that
-/// a [`blocking`](crate::blocking()) closure starts do not need it. Not to be called by a fibre, as
-/// handlers would then run on its processor: there it does nothing.
+/// Makes the calling thread block, for good, the signals that were blocked where the first cluster
+/// was started. For threads that a fibre has started by `std::thread`: they inherit what the
+/// processor blocks, and are deaf to SIGTERM otherwise. [`spawn_thread`] does so by itself, and
+/// threads that a [`blocking`](crate::blocking()) closure starts do not need it. Not to be called
+/// by a fibre, as handlers would then run on its processor: there it does nothing.
 ///
 /// ```
 /// fibre::spawn(|| {
@@ -242,8 +242,8 @@ pub fn take_signals_of_program() {
 }
 
 /// [`take_signals_of_program`] for a thread of the runtime that runs no fibre but closures of the
-/// program. Not where a layer above keeps masks of its own, by which the program blocks signals
-/// that its threads must then not get.
+/// program. Not where a layer above keeps masks of its own: the program blocks signals by these,
+/// and its threads must not get them then.
 pub(crate) fn hear_signals_of_program() {
     if let Some(blocked) = BLOCKED.get().filter(|_| OWN.get().is_none()) {
         set_mask(&blocked.set);
@@ -295,8 +295,7 @@ pub fn signals_blocked_by_program() -> u64 {
     BLOCKED.get().map_or(0, |blocked| blocked.bits)
 }
 
-/// Whether the caller's thread belongs to the runtime, whose threads block all asynchronous
-/// signals.
+/// Whether the caller's thread belongs to the runtime. Such threads block all asynchronous signals.
 #[must_use]
 pub fn blocks_signals() -> bool {
     current::is_own()

@@ -4,7 +4,7 @@
 //! * `counted`: counts that end the process rather than wrap;
 //! * `current`: the only thread-locals; which processor this thread is;
 //! * `panic_count`: the panics that a fibre takes along, out of what std counts by thread;
-//! * `numbers`: numbers of fibres and threads, none of which is given twice;
+//! * `numbers`: numbers of fibres and threads, each given once;
 //! * `signal_mask`: the signals that a thread blocks;
 //! * `environment`: the variables, unless somebody with fewer rights has set them;
 //! * `fork`: the runtime is dead in a forked child, and says so;

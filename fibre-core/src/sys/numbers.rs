@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Numbers that a processor takes at once.
 pub(crate) const BLOCK: u64 = 256;
 
-/// The counter. See the module text.
+/// The counter.
 struct Numbers(AtomicU64);
 
 /// The counter of the process. Zero is given to none.

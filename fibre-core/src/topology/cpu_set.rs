@@ -46,7 +46,7 @@ impl CpuSet {
         Ok((0..Mask::MAX_CPU).filter(|&cpu| mask.is_set(cpu)).collect())
     }
 
-    /// The CPUs on which any of these threads may run, as far as the kernel says.
+    /// The CPUs that any of these threads may run on, as far as the kernel says.
     pub(crate) fn of_threads(threads: impl IntoIterator<Item = i32>) -> Self {
         let mut all = Mask::new();
         let masks = threads
@@ -81,8 +81,8 @@ impl CpuSet {
     ///
     /// # Errors
     ///
-    /// The kernel's, if none of them is online and allowed; a CPU whose number is 1024 or
-    /// larger is invalid input.
+    /// The kernel's, if none of them is online and allowed; a CPU with a number of 1024 or more is
+    /// invalid input.
     pub(crate) fn confine_thread(&self) -> io::Result<()> {
         self.confine_to(None)
     }

@@ -7,7 +7,7 @@
 
 use super::cpu_set::CpuSet;
 
-/// One CPU: a hardware thread, on which the kernel runs one thread at a time.
+/// One CPU: a hardware thread: the kernel runs one thread at a time on it.
 ///
 /// Groups are named by the smallest number of a CPU in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,11 +15,11 @@ use super::cpu_set::CpuSet;
 pub struct Cpu {
     /// The kernel's number.
     pub number: usize,
-    /// The core, whose threads share its execution units (SMT siblings).
+    /// The core. Its threads share its execution units (SMT siblings).
     pub core: usize,
-    /// The CPUs with which it shares the second-level cache.
+    /// The CPUs that it shares the second-level cache with.
     pub l2: usize,
-    /// The CPUs with which it shares the third-level cache.
+    /// The CPUs that it shares the third-level cache with.
     pub l3: usize,
     /// The package: what is put into one socket.
     pub package: usize,
@@ -123,7 +123,7 @@ impl Topology {
         Self { cpus, nodes }
     }
 
-    /// A machine about whose CPUs nothing is known but their numbers.
+    /// A machine with nothing known of its CPUs but their numbers.
     pub(super) fn flat(cpus: &CpuSet) -> Self {
         Self::new(cpus.iter().map(Cpu::alone).collect(), Vec::new())
     }

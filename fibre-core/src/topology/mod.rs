@@ -3,10 +3,10 @@
 //! * `cpu_set`: sets of CPUs, the kernel's notation for them, the affinity mask;
 //! * `machine`: the value [`Topology`], and how near two CPUs are to each other;
 //! * `sys`, `text` and, with the feature `hwloc`, `hwloc`: the sources it is read from;
-//! * `victims`: in which order idle processors help others;
+//! * `victims`: the order of idle processors' help for others;
 //! * `tree`: the processors as leaves of a tree, which thieves climb;
 //! * `spread`: processors that are far from each other;
-//! * `pinning`, `shares`: which processors run on which CPUs;
+//! * `pinning`, `shares`: what CPUs each processor runs on;
 //! * `quota`: how many processors to have.
 
 mod cpu_set;

@@ -1,4 +1,4 @@
-//! On which CPUs processors run.
+//! Which CPUs processors run on.
 
 use super::cpu_set::{CpuSet, ParseCpuSetError};
 use super::machine::{Cpu, Topology};
@@ -6,7 +6,7 @@ use super::tree::Tree;
 use std::io;
 use std::str::FromStr;
 
-/// On which CPUs the processors of a cluster run.
+/// Which CPUs the processors of a cluster run on.
 ///
 /// In the environment variable `FIBRE_PIN`: `none`, `each`, or sets of CPUs between
 /// semicolons, as in `0-3;4-7`.
@@ -155,7 +155,7 @@ mod tests {
         let machine: Topology = "2 nodes x 2 cores x 2 threads".parse().unwrap();
         let all = machine.one_by_one(&machine.cpu_set());
         assert_eq!(shown(&all), ["0", "2", "4", "6", "1", "3", "5", "7"]);
-        // A core of which one thread is allowed still counts as a core.
+        // A core with one allowed thread still counts as a core.
         let allowed = machine.one_by_one(&"1,2,3,7".parse().unwrap());
         assert_eq!(shown(&allowed), ["1", "2", "7", "3"]);
     }

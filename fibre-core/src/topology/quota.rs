@@ -46,8 +46,8 @@ fn quota_of(groups: &str, mounts: &Path) -> Option<usize> {
     })
 }
 
-/// The smallest quota from a group up to the root of its hierarchy. In a container the
-/// group's path may be the host's, of which only the root is there.
+/// The smallest quota from a group up to the root of its hierarchy. In a container the group's path
+/// may be the host's, and only its root is there.
 fn tightest(root: &Path, group: &str, quota: fn(&Path) -> Option<usize>) -> Option<usize> {
     let leaf: PathBuf = root.join(group.trim_start_matches('/'));
     leaf.ancestors()
@@ -115,7 +115,7 @@ mod tests {
         }
         let groups = "9:name=systemd:/x\n4:cpu,cpuacct:/a/b\n3:cpuset:/\n0::/a\n";
         assert_eq!(quota_of(groups, &root), Some(3));
-        // The host's path, seen from a container whose root has a quota.
+        // The host's path, seen from a container with a quota at its root.
         fs::write(root.join("cpu/cpu.cfs_quota_us"), "100000").unwrap();
         assert_eq!(quota_of("4:cpu:/docker/12ab\n", &root), Some(1));
         assert_eq!(quota_of("nonsense\n", &root), Some(1));

@@ -1,7 +1,7 @@
 //! Reads the topology from the kernel's files, `/sys/devices/system/{cpu,node}`.
 //!
-//! Containers hide some of these files, kernels differ in which they have, and virtual machines put
-//! odd things into them. So each piece of information has a fallback of its own, and none is an
+//! Containers hide some of these files, kernels do not all have the same ones, and virtual machines
+//! put odd things into them. So each piece of information has a fallback of its own, and none is an
 //! error: a file that is missing or makes no sense is ignored, and so is a list that leaves out the
 //! CPU it belongs to. Only online CPUs count, and those of the caller's affinity mask, as
 //! containers that renumber their CPUs in these files do not renumber them in the mask. Nothing is
@@ -21,7 +21,7 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The folder in which the kernel describes the machine.
+/// The folder where the kernel describes the machine.
 const ROOT: &str = "/sys/devices/system";
 
 impl Topology {

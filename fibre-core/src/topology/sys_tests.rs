@@ -202,7 +202,7 @@ fn this_machine_has_the_cpus_that_this_thread_runs_on() {
     assert_eq!(machine.cpu_set().intersection(&allowed), allowed);
 }
 
-/// A container whose files tell of other CPUs than the affinity mask has: all of the mask's are
+/// A container with files that tell of other CPUs than the affinity mask has: all of the mask's are
 /// there, and what is told of the others stays.
 #[test]
 fn renumbered_cpus_are_still_there() {

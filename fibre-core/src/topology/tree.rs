@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// How many groups there are within a node: third-level cache, second-level cache, core.
 const GROUPS: usize = 3;
 
-/// The tree. See the module text.
+/// The tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tree {
     /// All vertices but the leaves; parents come before their children.
@@ -104,7 +104,7 @@ impl Topology {
 }
 
 impl Tree {
-    /// The tree of so many processors of which nothing is known: they are one node.
+    /// The tree of so many unknown processors: they are one node.
     pub(crate) fn flat(processors: usize) -> Self {
         let node = TreeNode {
             processors: (0..processors).collect(),

@@ -1,4 +1,4 @@
-//! In which order idle processors help others: the nearest first.
+//! The order of idle processors' help for others: the nearest first.
 //!
 //! A fibre that is taken from a neighbour finds what it needs in a cache that both share; a fibre
 //! from another node leaves its memory behind (locality-aware stealing, as in Mely, section IV).
@@ -8,8 +8,8 @@ use super::machine::{Proximity, Topology};
 use std::collections::BTreeMap;
 
 impl Topology {
-    /// For each processor of a cluster, all others, the nearest first. `places` has the CPUs on
-    /// which each processor may run.
+    /// For each processor of a cluster, all others, the nearest first. `places` has the CPUs that
+    /// each processor may run on.
     ///
     /// Equally near processors come in the order of a ring that begins behind the processor, so
     /// that not all thieves meet at the same victim. Where processors are not pinned all are

@@ -42,7 +42,7 @@ pub enum TraceKind {
     Ready = 8,
     /// This fibre has been spawned, as in `Ready`.
     Spawn = 9,
-    /// This fibre has been taken from another processor, whose number stands beside it.
+    /// This fibre has been taken from another processor. That one's number stands beside it.
     Steal = 10,
     /// Events have been delivered. The word has their number in its lower 16 bits, and above these
     /// the ticks that it took.
@@ -56,7 +56,7 @@ pub enum TraceKind {
     Mark = 14,
     /// Eight bytes of text that the next events go on with.
     Text = 15,
-    /// The kernel's number of the thread whose mark follows.
+    /// The kernel's number of the thread of the mark that follows.
     Thread = 16,
 }
 

@@ -33,7 +33,7 @@ struct Recording {
     setting: TraceSetting,
     /// The clocks at its beginning.
     begun: TraceClock,
-    /// Tracks of processors, in the order in which these began.
+    /// Tracks of processors, in the order these began.
     tracks: Mutex<Vec<Arc<Track>>>,
     /// The track of all plain threads.
     plain: Option<Track>,

@@ -12,8 +12,8 @@
 //! Invariants:
 //!
 //! 1. One thread at a time writes. A second one would spoil events, not memory.
-//! 2. While `written` is *n*, no slot has a word of an event after number *n*, and that one is the
-//!    only event of which a slot may have one word and not the other.
+//! 2. While `written` is *n*, no slot has a word of an event after number *n*, and only of that one
+//!    a slot may have one word and not the other.
 //!
 //! # Memory ordering
 //!
@@ -28,7 +28,7 @@ use crate::sync::{AtomicU64, Ordering, planted};
 #[derive(Debug)]
 struct Slot([AtomicU64; 2]);
 
-/// The newest events of one writer. See the module text.
+/// The newest events of one writer.
 #[derive(Debug)]
 pub struct Ring {
     /// The events. A power of two.
@@ -42,7 +42,7 @@ pub struct Ring {
 pub struct RingCopy {
     /// How many events came before these, and are lost.
     pub lost: u64,
-    /// The events, in the order in which they were written.
+    /// The events, in the order they were written.
     pub events: Vec<[u64; 2]>,
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 /// The longest text of a mark, in bytes.
 const LONGEST_MARK: usize = 64;
 
-/// What a processor does between two fibres, during which it may make some ready.
+/// What a processor does between two fibres. It may make some ready meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum TracePhase {
@@ -30,7 +30,7 @@ pub(crate) struct Track {
     ring: Ring,
     /// The name of the cluster; none on the track of plain threads.
     pub(super) cluster: Option<String>,
-    /// The number of the cluster, of which no other one of the process has the same.
+    /// The number of the cluster, unique in the process.
     pub(super) number: u64,
     /// The processor's number in its cluster.
     pub(super) processor: usize,

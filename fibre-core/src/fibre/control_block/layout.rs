@@ -17,13 +17,13 @@ pub(crate) struct BlockLayout {
     home: u32,
     /// Where it has left its stack; zero while it runs.
     pointer: u32,
-    /// The address at which it goes on there.
+    /// The address where it goes on there.
     code: u32,
     /// What it waits for.
     awaited: u32,
-    /// The address at which its stack begins.
+    /// The address where its stack begins.
     root: u32,
-    /// The time since which it waits.
+    /// Since when it waits.
     since: u32,
     /// The table of its functions.
     body: u32,

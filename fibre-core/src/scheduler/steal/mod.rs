@@ -220,7 +220,7 @@ mod tests {
     use crate::queue::Link;
     use std::ptr::NonNull;
 
-    /// A domain of busy processors in which all but the first, the thief, have a fibre; the higher
+    /// A domain of busy processors that have a fibre each, but for the first, the thief; the higher
     /// its number, the longer a processor has been busy.
     fn domain(order: StealOrder, links: &[Link]) -> Domain {
         let mut settings = Settings::from_environment();

@@ -6,8 +6,8 @@
 //! ([`Shared`]) lie on the heap for ever, so that a bug does no harm beyond the model.
 //!
 //! And all of them keep still once the model has *failed*: the panic that says so unwinds the
-//! threads of the model, whose destructors unlock and wake as ever; but loom has ended by then, and
-//! a second panic would abort the process. A model in which threads panic on purpose says so
+//! threads of the model, and their destructors unlock and wake as ever. But loom has ended by then,
+//! and a second panic would abort the process. A model with threads that panic on purpose says so
 //! ([`expecting_panics`]).
 
 use loom::cell;
@@ -17,13 +17,13 @@ use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// Kernel threads whose models have threads that panic on purpose.
+/// Kernel threads of models with threads that panic on purpose.
 fn expectant() -> MutexGuard<'static, Vec<ThreadId>> {
     static EXPECTANT: Mutex<Vec<ThreadId>> = Mutex::new(Vec::new());
     EXPECTANT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a model, or a part of it, in which a panic is no failure.
+/// Runs a model, or a part of it, where a panic is no failure.
 pub fn expecting_panics<R>(model: impl FnOnce() -> R) -> R {
     let here = thread::current().id();
     expectant().push(here);
@@ -39,7 +39,7 @@ pub fn has_failed() -> bool {
     thread::panicking() && !expectant().contains(&thread::current().id())
 }
 
-/// An object of which loom can be told the end.
+/// An object with an end that loom can be told of.
 pub trait EndOfFrame {
     /// Says that the memory is given back here.
     fn end_of_frame(&mut self);
@@ -199,7 +199,7 @@ impl EndOfFrame for AtomicBool {
     }
 }
 
-/// `std`'s `Cell`, of which loom finds uses by two threads at the same time.
+/// `std`'s `Cell`. loom finds uses of it by two threads at the same time.
 #[derive(Default)]
 pub struct Cell<T> {
     /// The cell that loom watches in the value's stead.
@@ -268,7 +268,7 @@ impl<T> EndOfFrame for Cell<T> {
 pub struct Framed<T: EndOfFrame>(*mut T);
 
 impl<T: EndOfFrame> Framed<T> {
-    /// The value, whose frame is the caller's.
+    /// The value, in a frame of the caller's.
     pub fn new(value: T) -> Self {
         Self(Box::into_raw(Box::new(value)))
     }
@@ -304,7 +304,7 @@ impl<T> Clone for Shared<T> {
 
 impl<T> Copy for Shared<T> {}
 
-// SAFETY: gives shared access only, but for `free`, whose order loom checks.
+// SAFETY: gives shared access only, but for `free`, and loom checks the order of that.
 unsafe impl<T: Sync> Send for Shared<T> {}
 
 impl<T> Shared<T> {

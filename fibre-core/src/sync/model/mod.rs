@@ -123,7 +123,7 @@ pub fn planted(name: &'static str) -> bool {
 /// A fault that some model has planted.
 #[derive(Debug)]
 struct Fault {
-    /// The name by which shipped code asks for it.
+    /// The name that shipped code asks for it by.
     name: &'static str,
     /// The kernel thread that the model runs on.
     thread: ThreadId,

@@ -51,7 +51,7 @@ impl<T> ShortLock<T> {
         Some(self.guard(Some(held)))
     }
 
-    /// The address of the value: for a holder whose guard is out of its reach.
+    /// The address of the value: for a holder that cannot reach its guard.
     #[must_use]
     pub fn as_ptr(&self) -> *mut T {
         self.value.get()

@@ -1,16 +1,16 @@
 //! Hierarchical victim selection: a thief climbs a tree of the machine, and takes from any
 //! processor with work below the vertex where it is.
 //!
-//! Source: thesis, section 5.3.2, algorithm 2, by whose lines the rules here are numbered. *v* is
-//! the vertex, *C* the processors below it, *r* how often the thief has tried one of them, and *p*
-//! how many thieves look for work in its node.
+//! Source: thesis, section 5.3.2, algorithm 2; its lines number the rules here. *v* is the vertex,
+//! *C* the processors below it, *r* how often the thief has tried one of them, and *p* how many
+//! thieves look for work in its node.
 //!
 //! * Lines 6 and 7: after as many attempts as there are processors below v, the thief moves up.
 //! * Lines 8 and 9: within its node it reads how long the queues of the others below v are, and so
 //!   knows which are not empty: *S*.
 //! * Lines 10 and 11: if S is empty, it moves up at once.
 //! * Lines 12 and 13: if S is a single one, and p is more than half of C, it backs off. A queue of
-//!   short fibres from which too many want to take is slower for each of them.
+//!   short fibres is slower for each thief if too many want to take from it.
 //! * Line 14: else it tries one of S at random.
 //! * Line 15: outside of its node it reads no lengths, which would be misses, and tries one of C at
 //!   random.
@@ -394,8 +394,7 @@ mod tests {
         assert_eq!(Climb::new(&Tree::flat(1), 0), None);
     }
 
-    /// A domain of busy processors on such a machine, in which those behind the first have these
-    /// fibres.
+    /// A domain of busy processors on such a machine; those behind the first have these fibres.
     fn domain(links: &[Link]) -> Domain {
         let mut settings = Settings::from_environment();
         settings.steal_order = StealOrder::Hierarchical;
@@ -414,7 +413,7 @@ mod tests {
         domain
     }
 
-    /// The processor from which the thief takes.
+    /// The processor that the thief takes from.
     fn victim(thief: &Thief, domain: &Domain, links: &[Link]) -> Option<usize> {
         let fibre = thief.steal(domain, Mood::Patient)?;
         let place = links
