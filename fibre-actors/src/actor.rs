@@ -110,7 +110,7 @@ impl<A: Actor> Context<'_, A> {
         self.activity.name()
     }
 
-    /// Has the actor end when the present method returns. Messages that are in its mailbox are
+    /// Ends the actor when the present method returns. Messages that are in its mailbox are
     /// dropped; see [`ActorRef::stop`] for an end after them.
     pub fn stop(&mut self) {
         self.stops = true;

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// How many references an actor may have: as many again may be made meanwhile by others.
 const MOST_REFERENCES: u32 = u32::MAX / 2;
 
-/// A reference to an actor, by which fibres and threads send it messages. Clones refer to the same
+/// A reference to an actor, for fibres and threads to send it messages by. Clones refer to the same
 /// actor; a reference is as large as a pointer.
 ///
 /// While there is a reference, the actor lives until it is stopped. When the last one is dropped,
@@ -59,14 +59,14 @@ unsafe impl<M: Send + 'static> Send for ActorRef<M> {}
 unsafe impl<M: Send + 'static> Sync for ActorRef<M> {}
 
 impl<M: Send + 'static> ActorRef<M> {
-    /// The first reference to a new actor, whose inbox counts it already.
+    /// The first reference to a new actor. The inbox counts it already.
     pub(crate) fn first(activity: Activity<Cell<M>>) -> Self {
         Self {
             activity: ManuallyDrop::new(activity),
         }
     }
 
-    /// Another reference to an actor of which the caller has a handle.
+    /// Another reference to an actor that the caller has a handle of.
     pub(crate) fn of(activity: &Activity<Cell<M>>) -> Self {
         match activity.inbox.add_reference() {
             0 => forget(activity.clone()),
@@ -84,7 +84,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// Sends a message. If the mailbox is full and [lets senders wait](crate::Overflow::Block),
     /// this blocks the fibre, or the thread if the caller is not a fibre; else it blocks nothing.
     ///
-    /// Messages of one sender are handled in the order in which it has sent them.
+    /// Messages of one sender are handled in the order it has sent them.
     ///
     /// # Errors
     ///
@@ -158,8 +158,8 @@ impl<M: Send + 'static> ActorRef<M> {
         self.ask_limited(make, Limit::Cancellation)
     }
 
-    /// Like [`ask`](Self::ask), but gives up after `timeout`, the time in which the message waits
-    /// for room included.
+    /// Like [`ask`](Self::ask), but gives up after `timeout`, which includes the message's wait for
+    /// room.
     ///
     /// ```
     /// use fibre_actors::{Actor, AskError, Context, Reply};
@@ -217,7 +217,7 @@ impl<M: Send + 'static> ActorRef<M> {
         question.answer(limit, self)
     }
 
-    /// Sends a message whose sender waits for an answer.
+    /// Sends a message and lets its sender wait for an answer.
     #[inline]
     pub(crate) fn put_question(&self, message: M, limit: Limit) -> Result<(), AskError> {
         self.send_limited(message, Some(limit)).map_err(|error| {
@@ -238,14 +238,14 @@ impl<M: Send + 'static> ActorRef<M> {
         Cell::wake(&self.activity, activation);
     }
 
-    /// Has the actor end when it has handled the messages that are in its mailbox now. From now on
-    /// it accepts none. Blocks nothing; does nothing if the actor has ended.
+    /// Ends the actor when it has handled the messages that are in its mailbox now. From now on it
+    /// accepts none. Blocks nothing; does nothing if the actor has ended.
     pub fn stop(&self) {
         let activation = self.inbox().close(ExitReason::Stopped);
         Cell::wake(&self.activity, activation);
     }
 
-    /// Has the actor end when it has handled the message that it is at, and drop the others. The
+    /// Ends the actor when it has handled the message that it is at; the others are dropped. The
     /// waits in its methods that can be [cancelled](fibre_core::CancelToken) end at once, an
     /// [`ask`](Self::ask) for example. Blocks nothing; does nothing if the actor has ended.
     pub fn kill(&self) {
@@ -483,7 +483,7 @@ impl<M: Send + 'static> fmt::Debug for ActorRef<M> {
     }
 }
 
-/// Lets a watcher of an actor go when a wait ends in vain, or is unwound by a time-out around it.
+/// Lets a watcher of an actor go when a wait fails, or is unwound by a time-out around it.
 struct Unwatches<'a, M: Send + 'static>(&'a ActorRef<M>, Option<WatchKey>);
 
 impl<M: Send + 'static> Drop for Unwatches<'_, M> {

@@ -1,4 +1,4 @@
-//! An actor as the runtime has it: an activity whose value is the actor's inbox, and the actor.
+//! An actor as the runtime has it: an activity with the actor's inbox, and the actor, as its value.
 //!
 //! The inbox is shared. All else is *owned* by the activation, and by the caller that has made the
 //! actor active and then finds that it cannot be scheduled, as its cluster has been stopped: such
@@ -31,7 +31,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
-/// The value of an actor's activity. See the module text.
+/// The value of an actor's activity.
 pub(crate) struct Cell<M> {
     /// What others share with the actor.
     pub(crate) inbox: Inbox<M>,
@@ -39,8 +39,8 @@ pub(crate) struct Cell<M> {
     owned: UnsafeCell<Option<Box<Owned<M>>>>,
 }
 
-// SAFETY: the inbox is made for sharing; the rest is touched by its owner only, of which there is
-// one at a time, and which may be on any thread.
+// SAFETY: the inbox is made for sharing; the rest is touched by its owner only: there is one at a
+// time, on any thread.
 unsafe impl<M: Send> Sync for Cell<M> {}
 
 /// What belongs to the activation.
@@ -217,7 +217,7 @@ impl<M: Send + 'static> Cell<M> {
         Self::end(this, *owned, reason);
     }
 
-    /// Has others see the actor as ended that has been left in the middle of a run, or before it.
+    /// Shows others an actor as ended that has been left in the middle of a run, or before it.
     /// Messages that are left are dropped; what belongs to the activation stays.
     fn end_without_run(&self) {
         let inbox = &self.inbox;

@@ -39,14 +39,14 @@ pub(crate) struct Alarm {
     state: ShortLock<State>,
 }
 
-/// See the module text.
+/// What an alarm is about to do.
 enum State {
     Due(Instant, Box<dyn Action>),
     Ringing,
     Gone,
 }
 
-/// The alarms that are due, and the runner. See the module text.
+/// The alarms that are due, and the runner.
 pub(crate) struct Clock {
     table: Mutex<Table>,
     /// Set when the first alarm has become another one.
@@ -78,7 +78,7 @@ impl Clock {
         }
     }
 
-    /// Sets an alarm, whose runner is a fibre of `cluster`. If that is being stopped, the alarm has
+    /// Sets an alarm. Its runner is a fibre of `cluster`. If that is being stopped, the alarm has
     /// gone at once.
     pub(crate) fn set(
         self: &Arc<Self>,

@@ -1,9 +1,9 @@
 //! What others share with an actor: its messages, and whether it has an activation.
 //!
-//! An actor is *active* from the moment at which somebody schedules it until an activation finds
-//! nothing to do. Whoever gives an idle actor something to do makes it active under the lock, and
-//! then schedules it; others leave that alone. So an actor has one activation at a time, and a
-//! sender pays for scheduling only if the actor was idle.
+//! An actor is *active* from the moment somebody schedules it until an activation finds nothing to
+//! do. Whoever gives an idle actor something to do makes it active under the lock, and then
+//! schedules it; others leave that alone. So an actor has one activation at a time, and a sender
+//! pays for scheduling only if the actor was idle.
 //!
 //! ```text
 //!               close()                take(): empty
@@ -25,9 +25,9 @@
 //!
 //! Invariants:
 //!
-//! 1. Between two locks in which it is set and cleared, `active` belongs to one caller at a time:
-//!    the one that set it, until that has scheduled the actor; then the activation.
-//! 2. An activation clears it only under the lock under which it has found nothing to do.
+//! 1. Between the locks that set it and clear it, `active` belongs to one caller at a time: the one
+//!    that set it, until that has scheduled the actor; then the activation.
+//! 2. An activation clears it only under the lock that it held when it found nothing to do.
 //! 3. Messages are put in while the inbox is open only. So once it has been closed, what an
 //!    activation has taken is all.
 //! 4. Under the lock no message is dropped, no memory is allocated or freed, and nobody is resumed.
@@ -56,7 +56,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 
-/// See the module text.
+/// The messages of one actor, and whether it is active.
 pub struct Inbox<M> {
     state: ShortLock<State<M>>,
     /// How many references to the actor there are.
@@ -87,7 +87,7 @@ enum Store<M> {
     Bounded(Box<Ring<M>>),
 }
 
-/// How far the actor has come. See the module text.
+/// How far the actor has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -254,7 +254,7 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// Puts a message in, for which there is memory.
+    /// Puts a message in. There is memory for it.
     #[inline]
     fn put(mut state: ShortGuard<'_, State<M>>, message: M, beyond: bool) -> Offered<M> {
         let dropped = match &mut state.store {
@@ -458,7 +458,7 @@ impl<M> Inbox<M> {
         last.then(|| self.something_has_gone())
     }
 
-    /// Has an idle actor look whether anything can come.
+    /// Makes an idle actor look whether anything can come.
     fn something_has_gone(&self) -> Activation {
         if planted(faults::inbox::LAST_REFERENCE_SCHEDULES_NOBODY) {
             return Activation::Underway;
@@ -471,7 +471,7 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// Has an actor whose cluster has been stopped find that out, if it is idle.
+    /// Makes an idle actor of a stopped cluster find that out.
     pub fn poke(&self) -> Activation {
         let mut state = self.state.lock();
         match state.phase {
@@ -517,7 +517,7 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// Changes to a phase in which no messages are accepted.
+    /// Changes to a phase that accepts no messages.
     fn shut(mut state: ShortGuard<'_, State<M>>, phase: Phase) -> Activation {
         state.phase = phase;
         let refused = state.refuse_waiting();

@@ -18,7 +18,7 @@ pub enum Mailbox {
     Bounded {
         /// How many messages may wait. Zero counts as one.
         capacity: usize,
-        /// What becomes of a message for which there is no room.
+        /// What becomes of a message if there is no room for it.
         when_full: Overflow,
     },
 }
@@ -29,8 +29,8 @@ pub enum Mailbox {
 /// beyond the bound where the others would have to wait or would be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Overflow {
-    /// The sender waits for room: it blocks its fibre, or its thread. Senders are served in the
-    /// order in which they came.
+    /// The sender waits for room: it blocks its fibre, or its thread. Senders are served in order
+    /// of arrival.
     Block,
     /// The new message is dropped. The sender is not told.
     DropNewest,

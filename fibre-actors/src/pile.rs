@@ -32,7 +32,7 @@ pub(crate) struct Aside<M> {
     next: Option<Box<Aside<M>>>,
 }
 
-/// The messages that the actor has not taken. See the module text.
+/// The messages that the actor has not taken.
 pub(crate) struct Pile<M> {
     /// The newest messages, and the room for more.
     filling: Vec<M>,
@@ -61,7 +61,7 @@ impl<M> Pile<M> {
         self.filling.is_empty() && self.full.is_none()
     }
 
-    /// The number of messages for which [`Room`] must be [brought](Self::bring) before one is put
+    /// The number of messages that [`Room`] must be [brought](Self::bring) for before one is put
     /// in, if there is none left.
     #[inline]
     pub(crate) fn lacks_room(&self) -> Option<usize> {
@@ -75,7 +75,7 @@ impl<M> Pile<M> {
         (2 * self.filling.capacity()).min(largest).max(FIRST)
     }
 
-    /// Puts a message in, for which there is room.
+    /// Puts a message in. There is room for it.
     #[inline]
     pub(crate) fn put(&mut self, message: M) {
         debug_assert!(
@@ -215,7 +215,7 @@ impl<M> Backlog<M> {
         self.current = messages;
     }
 
-    /// Drops all messages. Those whose destructors panic take no others along.
+    /// Drops all messages. Those with destructors that panic take no others along.
     pub fn clear(&mut self) {
         while let Some(message) = self.pop() {
             drop_quietly(message);

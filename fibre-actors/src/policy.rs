@@ -24,7 +24,7 @@ pub enum Policy {
     /// head of the sender's queue, and thieves take from the tail of any queue.
     RandomStealing,
     /// LAS/L: as [`RandomStealing`](Self::RandomStealing), but thieves climb the hierarchy of
-    /// caches and memory nodes. For actors with little state, whose messages are warm where they
+    /// caches and memory nodes. For actors with little state, and messages that are warm where they
     /// were sent.
     LocalityLocal,
     /// LAS/A: as [`LocalityLocal`](Self::LocalityLocal), but an actor with messages goes to the end

@@ -34,7 +34,7 @@ const STRIDE: usize = 64;
 pub(crate) trait Member: Send + Sync {
     /// Has it end when it has handled what is in its mailbox.
     fn close(&self);
-    /// Has it end now, and ends its cancellable waits.
+    /// Ends it now, and ends its cancellable waits.
     fn kill(&self);
     /// Tells others that it has ended, as it will never run again.
     fn abandon(&self);
@@ -47,7 +47,7 @@ pub(crate) trait Member: Send + Sync {
 /// One part of the table.
 type Part = ShortLock<Slots<Arc<dyn Member>>>;
 
-/// The table. See the module text.
+/// The table.
 pub(crate) struct Registry {
     parts: [Part; PARTS],
     /// How many members there are.

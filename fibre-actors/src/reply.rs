@@ -127,7 +127,7 @@ impl<R> Reply<R> {
         }
     }
 
-    /// Whether the asker has given up, so that an answer would be in vain.
+    /// Whether the asker has given up, so that nobody would read an answer.
     #[must_use]
     pub fn is_unwanted(&self) -> bool {
         let answer = |slot: &Arc<Slot<R>>| matches!(slot.state.lock().answer, Answer::Unwanted);

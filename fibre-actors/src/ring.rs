@@ -3,7 +3,7 @@
 //! The actor takes its messages one by one, so that there is room exactly where one has been taken.
 //! A sender that finds none waits, if the mailbox lets it, and shows its message: whoever makes
 //! room moves the message in and resumes the sender, which has nothing left to do. So senders are
-//! served in the order in which they came, and nobody overtakes them.
+//! served in order of arrival, and nobody overtakes them.
 //!
 //! The waker that claims a waiting sender owns its message until it resumes the sender. A sender
 //! that goes on and finds its message where it was has not sent it.
@@ -44,7 +44,7 @@ impl<M> fibre_core::sync::EndOfFrame for Shown<M> {
     }
 }
 
-/// The messages, and the waiting senders. See the module text.
+/// The messages, and the waiting senders.
 pub(crate) struct Ring<M> {
     /// The oldest message first.
     messages: VecDeque<M>,
@@ -95,7 +95,7 @@ impl<M> Ring<M> {
         self.dropped
     }
 
-    /// The number of messages for which memory must be [brought](Self::bring) before one is put in,
+    /// The number of messages that memory must be [brought](Self::bring) for before one is put in,
     /// if there is none left.
     pub(crate) fn lacks_memory(&self) -> Option<usize> {
         let (length, memory) = (self.messages.len(), self.messages.capacity());
@@ -118,7 +118,7 @@ impl<M> Ring<M> {
         memory
     }
 
-    /// Puts a message in, for which there is memory. `beyond`: it has no sender to wait or be told.
+    /// Puts a message in. There is memory for it. `beyond`: it has no sender to wait or be told.
     pub(crate) fn put(&mut self, message: M, beyond: bool) -> Put<M> {
         let full = self.messages.len() >= self.capacity;
         if !full || beyond && matches!(self.when_full, Overflow::Block | Overflow::Refuse) {

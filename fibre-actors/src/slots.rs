@@ -8,7 +8,7 @@ use std::mem;
 /// The least room that is made.
 const LEAST: usize = 4;
 
-/// The table. See the module text.
+/// The table.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     slots: Vec<Slot<T>>,
@@ -66,7 +66,7 @@ impl<T> Slots<T> {
         None
     }
 
-    /// Puts something in, for which there is room. Returns its place.
+    /// Puts something in. There is room for it. Returns its place.
     pub(crate) fn put(&mut self, value: T) -> u32 {
         let index = self.free;
         match self.slots.get_mut(index as usize) {

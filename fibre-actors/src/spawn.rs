@@ -93,7 +93,7 @@ impl Builder {
         self
     }
 
-    /// Bytes reserved for the stack on which the actor's methods run. Default: the cluster's. With
+    /// Bytes reserved for the stack that the actor's methods run on. Default: the cluster's. With
     /// another size, the actor's activations share their stacks with fewer others.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.fibre = self.fibre.stack_size(bytes);

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock, Weak};
 /// threshold of Gaud et al., "Efficient workstealing for multicore event-driven systems" (2010).
 pub(crate) const BATCH: u32 = 10;
 
-/// See the module text.
+/// What the actors of one `Actors` share.
 #[derive(Debug)]
 pub(crate) struct System {
     /// The cluster of the actors; `None` for the one of their spawner.
@@ -64,7 +64,7 @@ impl System {
         self.cluster.as_ref()
     }
 
-    /// The cluster in which timers run: the default one, if actors may be in any.
+    /// The cluster that timers run in: the default one, if actors may be in any.
     pub(crate) fn cluster_of_clock(&self) -> io::Result<&Cluster> {
         match &self.cluster {
             Some(cluster) => Ok(cluster),

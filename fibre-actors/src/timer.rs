@@ -142,8 +142,8 @@ impl<A: Actor> Context<'_, A> {
         self.every_with(period, move || message.clone())
     }
 
-    /// Like [`every`](Self::every), with messages that `make` makes, on the clock's fibre: it had
-    /// better neither block nor take long. An actor that keeps no handle [detaches](Timer::detach)
+    /// Like [`every`](Self::every), with messages that `make` makes, on the clock's fibre: it
+    /// should neither block nor take long. An actor that keeps no handle [detaches](Timer::detach)
     /// it.
     ///
     /// ```

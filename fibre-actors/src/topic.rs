@@ -180,7 +180,7 @@ impl<M: Send + 'static> Topic<M> {
         self.add(Subscriber::Plain(actor.clone()))
     }
 
-    /// Adds a subscriber whose messages are of another type: `make` makes them, on the publisher's
+    /// Adds a subscriber with messages of another type: `make` makes them, on the publisher's
     /// fibre. `false`: it has subscribed before. Blocks nothing.
     ///
     /// ```

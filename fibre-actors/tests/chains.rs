@@ -20,7 +20,7 @@ use watchdog::watched;
 /// How long the chains are.
 const LENGTH: usize = 100_000;
 
-/// Has the last reference to the next one of a chain.
+/// An actor that holds the last reference to the next one of a chain.
 struct Link {
     _next: Option<ActorRef<u32>>,
     _witness: Arc<()>,

@@ -332,7 +332,7 @@ fn planted_forgotten_sender_is_found() {
     );
 }
 
-/// An inbox whose memory goes with the last handle, and what its owners have seen.
+/// An inbox with memory that goes with the last handle, and what its owners have seen.
 struct Counted {
     model: Shared<Model>,
     /// The handle of the references, and that of the run.

@@ -5,7 +5,7 @@
 use fibre_actors::{Actor, Builder, Context, ExitReason};
 use std::process::Command;
 
-/// Says that the process is the one whose actors panic.
+/// Says that the process is the one with actors that panic.
 const PART: &str = "ACTORS_TEST_PANICS";
 
 /// Panics at each message.

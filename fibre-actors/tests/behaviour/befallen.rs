@@ -18,7 +18,7 @@ impl Drop for Bomb {
     }
 }
 
-/// Has a value.
+/// An actor with a value.
 struct Link<V>(#[allow(dead_code, reason = "it is dropped")] V);
 
 impl<V: Send + 'static> Actor for Link<V> {
@@ -150,7 +150,7 @@ fn notices_that_panic_keep_the_end_from_nobody() {
     });
 }
 
-/// Has a timer, and nothing else to do.
+/// An actor with a timer, and nothing else to do.
 struct Heart(u32);
 
 impl Actor for Heart {

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Has a connection of its own, and asks the server on it.
+/// An actor with a connection of its own, which asks the server on it.
 struct Client(TcpStream);
 
 impl Actor for Client {

@@ -1,4 +1,4 @@
-//! Corners in which something was lost once.
+//! Corners where something was lost once.
 
 use crate::support::{each, watchdog::watched};
 use fibre::Cluster;

@@ -145,7 +145,7 @@ enum Part {
     Destructor,
 }
 
-/// An actor of which one part panics.
+/// An actor with one part that panics.
 struct Broken(Part);
 
 impl Actor for Broken {
@@ -174,7 +174,7 @@ impl Drop for Broken {
     }
 }
 
-/// A message whose destructor panics where nobody handles it.
+/// A message with a destructor that panics where nobody handles it.
 struct Bomb(Option<crate::support::drops::Counted>);
 
 impl Drop for Bomb {

@@ -154,7 +154,7 @@ fn a_cluster_outlives_its_actors() {
             let stopper = actors.clone();
             let actor = actors.spawn(each(|(): ()| ()));
             actor.send(()).unwrap();
-            // A fibre of the cluster may do it, if it is none of the actors.
+            // A fibre of the cluster may do it, if it is not one of the actors.
             cluster.spawn(move || stopper.stop()).join().unwrap();
             assert!(!actor.is_alive());
         }
@@ -187,7 +187,7 @@ fn actors_are_not_stopped_by_one_of_them() {
     });
 }
 
-/// Actors whose cluster was stopped under them end when somebody notices.
+/// Actors end when somebody notices that their cluster was stopped under them.
 #[test]
 fn actors_end_with_a_cluster_that_is_stopped() {
     watched(|| {

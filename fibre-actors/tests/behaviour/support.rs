@@ -1,4 +1,4 @@
-//! What all tests of actors share: the settings in which they run, and actors made of closures.
+//! What all tests of actors share: their settings, and actors made of closures.
 
 use fibre::Cluster;
 use fibre_actors::{Actor, ActorRef, Actors, Builder, Context, Mailbox, Policy};
