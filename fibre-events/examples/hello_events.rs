@@ -30,7 +30,7 @@ fn listen(listener: &Arc<TcpListener>) -> io::Result<()> {
     fdcb(Arc::clone(listener), Selop::Read, Some(&callback))
 }
 
-/// Has all clients that wait answered.
+/// Answers all clients that wait.
 fn accept(listener: &Arc<TcpListener>) {
     loop {
         match listener.accept() {
@@ -44,8 +44,8 @@ fn accept(listener: &Arc<TcpListener>) {
     }
 }
 
-/// Has no clients accepted for a while: no descriptor is free, and those that wait would be
-/// reported again and again.
+/// Accepts no clients for a while: no descriptor is free, and those that wait would be reported
+/// again and again.
 fn rest(listener: &Arc<TcpListener>) {
     let _ = fdcb(Arc::clone(listener), Selop::Read, None);
     let source = Arc::clone(listener);
@@ -62,7 +62,7 @@ fn rest(listener: &Arc<TcpListener>) {
     }
 }
 
-/// Has a client answered under a colour of its own.
+/// Answers a client under a colour of its own.
 fn serve(client: TcpStream) {
     let client = Arc::new(client);
     let colour = u64::from(client.as_raw_fd().unsigned_abs());

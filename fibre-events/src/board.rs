@@ -37,7 +37,7 @@
 //! # Memory ordering
 //!
 //! All is protected by locks, but the hints: a cell's home outside of its lock, which is checked
-//! again inside; lengths, by which thieves order victims; and what thefts cost.
+//! again inside; lengths, which thieves order victims by; and what thefts cost.
 
 use crate::colour::{BuildColourHasher, Colour, spread};
 use crate::core_queue::{CoreQueue, Parcel};
@@ -71,7 +71,7 @@ pub struct Calls {
     pub thief: Option<usize>,
 }
 
-/// A colour of which some events have been taken to run.
+/// A colour with events that have been taken to run.
 #[derive(Debug)]
 pub struct Run {
     cell: Arc<Cell>,
@@ -82,7 +82,7 @@ pub struct Run {
 /// What a thief has got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stolen {
-    /// Whose colour it was.
+    /// The processor that the colour was stolen from.
     pub victim: usize,
     /// The colour that was stolen.
     pub colour: Colour,
@@ -124,7 +124,7 @@ struct Core<E> {
     least: AtomicU64,
 }
 
-/// See the module text.
+/// All colours, and the queues of all processors.
 pub struct Board<E> {
     rules: Rules,
     shards: Box<[ShortLock<Shard>]>,
@@ -172,7 +172,7 @@ impl<E: Load> Board<E> {
         self.cores.len()
     }
 
-    /// The colour under which the table has a colour.
+    /// The colour that the table has a colour under.
     #[must_use]
     pub fn entry(&self, colour: Colour) -> Colour {
         self.rules.colours.entry(colour)
@@ -355,7 +355,7 @@ impl<E: Load> Board<E> {
         calls
     }
 
-    /// Finishes a run whose home's lock the caller has. Returns a colour to retire.
+    /// Finishes a run. The caller has the lock of its home. Returns a colour to retire.
     fn finish_here(&self, state: &mut State<E>, run: &Run) -> Option<Arc<Cell>> {
         let Spot::At(number) = run.cell.spot() else {
             return None;
@@ -386,8 +386,8 @@ impl<E: Load> Board<E> {
         }
     }
 
-    /// Finishes a run whose last event goes on without its colour: that event finishes with another
-    /// run, which the caller asks for by [`post_inner`](Self::post_inner).
+    /// Finishes a run with a last event that goes on without its colour: that event finishes with
+    /// another run, which the caller asks for by [`post_inner`](Self::post_inner).
     pub fn release(&self, mut run: Run) -> Calls {
         run.taken -= 1;
         self.finish(run)
@@ -442,7 +442,7 @@ impl<E: Load> Board<E> {
         drop_quietly((key, gone, cell));
     }
 
-    /// Has a processor without work sleep, as far as the board is concerned: whoever has something
+    /// Lets a processor without work sleep, as far as the board is concerned: whoever has something
     /// for it wakes it from now on. Returns `false` if it has something to run already.
     #[must_use]
     pub fn sleep(&self, processor: usize) -> bool {
@@ -468,7 +468,7 @@ impl<E: Load> Board<E> {
         true
     }
 
-    /// Has a processor be awake again.
+    /// Marks a processor as awake again.
     pub fn wake(&self, processor: usize) {
         self.idlers.leave(processor);
         if !self.rules.shared {

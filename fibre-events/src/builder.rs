@@ -127,8 +127,8 @@ impl EventsBuilder {
         self
     }
 
-    /// The bounds between the three intervals in which colours worth stealing lie, in units of what
-    /// a theft costs. Default: 4 and 16.
+    /// The bounds between the three intervals of colours worth stealing, in units of what a theft
+    /// costs. Default: 4 and 16.
     pub fn intervals(mut self, low: u32, high: u32) -> Self {
         self.rules.bounds = [low, high];
         self
@@ -167,7 +167,7 @@ impl EventsBuilder {
         self
     }
 
-    /// Has the events run in a cluster that is there already, among its other fibres. Stopping them
+    /// Runs the events in a cluster that is there already, among its other fibres. Stopping them
     /// does not stop the cluster, and what is chosen for a cluster to come counts for nothing.
     ///
     /// Stopping the cluster [stops](Events::stop) the events first; events that were never started

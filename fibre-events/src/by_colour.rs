@@ -2,8 +2,8 @@
 //!
 //! * The *core-queue* is a doubly linked list of colours that have events and do not run. The next
 //!   event is the first of the first colour; a colour that has had its batch goes to the end.
-//! * The *stealing-queue* has those of them that are worth a theft: whose time left is more than
-//!   what a theft costs. It has three intervals, in no order inside.
+//! * The *stealing-queue* has those of them that are worth a theft: with more time left than a
+//!   theft costs. It has three intervals, in no order inside.
 //!
 //! A colour that runs is in neither, so a thief cannot take it.
 
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// How many intervals there are.
 const INTERVALS: usize = 3;
 
-/// See the module text.
+/// The colours of one processor that have events.
 #[derive(Debug)]
 pub(crate) struct ByColour {
     core_queue: Chain<0>,
@@ -68,7 +68,7 @@ impl ByColour {
         }
     }
 
-    /// Puts a colour into an interval, out of the one in which it is.
+    /// Puts a colour into an interval, out of the one that it is in.
     fn place<E>(&mut self, slots: &mut Slab<Slot<E>>, number: u32, interval: Option<u8>) {
         let before = std::mem::replace(&mut slots.get_mut(number).interval, interval);
         if before == interval {

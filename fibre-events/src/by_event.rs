@@ -17,7 +17,7 @@ struct Node<E> {
     slot: u32,
 }
 
-/// See the module text.
+/// The events of one processor, in one list.
 #[derive(Debug)]
 pub(crate) struct ByEvent<E> {
     nodes: Slab<Node<E>>,

@@ -5,7 +5,7 @@
 //! wait for each other because their hashes meet, which has brought servers to a standstill where
 //! handlers block (Icinga 2, issues 10825 and 10857, over the 193 strands of asio).
 //!
-//! The tables of the papers, in which colours do meet, are [`Colours`] other than `Exact`.
+//! In the tables of the papers colours do meet. They are [`Colours`] other than `Exact`.
 
 use std::any::Any;
 use std::fmt;
@@ -13,8 +13,8 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, OnceLock};
 
 /// Which events never run at the same time: those of one colour run one after the other, in the
-/// order in which they were posted. Colour 0 is the default, so a program that names no colours
-/// runs one event at a time. A handler does not hand its colour on to the events that it posts.
+/// order they were posted. Colour 0 is the default, so a program that names no colours runs one
+/// event at a time. A handler does not hand its colour on to the events that it posts.
 ///
 /// Source: Zeldovich, Yip, Dabek, Morris, Mazières, Kaashoek, "Multiprocessor support for
 /// event-driven programs" (2003), section 3.
@@ -110,7 +110,7 @@ impl Hash for Key {
     }
 }
 
-/// A key whose type is not known here.
+/// A key of a type that is not known here.
 trait AnyKey: Any + Send + Sync {
     /// Whether the other one is of the same type, and equal.
     fn is_equal(&self, other: &dyn AnyKey) -> bool;
@@ -130,16 +130,17 @@ pub enum Colours {
     /// All of them: two colours are one only if their numbers or keys are equal.
     #[default]
     Exact,
-    /// Only as many as the table has entries: colours meet whose numbers, or hashes, are congruent.
-    /// Mely's table has 65536. Colours that meet run one after the other, so a handler that waits
-    /// for one that its colour has met waits forever: for comparisons with the papers only.
+    /// Only as many as the table has entries: colours meet if their numbers, or hashes, are
+    /// congruent. Mely's table has 65536. Colours that meet run one after the other, so a handler
+    /// that waits for one that its colour has met waits forever: for comparisons with the papers
+    /// only.
     Fixed(u64),
     /// Those of libasync-smp: a table of 1024 entries, as `Fixed(1024)`.
     Mod1024,
 }
 
 impl Colours {
-    /// The colour under which `colour` is known in this table.
+    /// The colour that `colour` is known under in this table.
     pub(crate) fn entry(self, colour: Colour) -> Colour {
         match self {
             Self::Exact => colour,
@@ -192,7 +193,7 @@ pub(crate) type BuildColourHasher = std::hash::BuildHasherDefault<ColourHasher>;
 mod tests {
     use super::*;
 
-    /// A key whose hashes are all the same.
+    /// A key with hashes that are all the same.
     #[derive(Clone, PartialEq, Eq)]
     struct Clash(u32);
 

@@ -23,7 +23,7 @@ pub(crate) struct Parcel<E> {
     pub(crate) left: u64,
 }
 
-/// See the module text.
+/// All events of one processor.
 pub(crate) struct CoreQueue<E> {
     slots: Slab<Slot<E>>,
     form: Form<E>,

@@ -127,7 +127,7 @@ impl Descriptor {
         (name >> 32) as RawFd
     }
 
-    /// Has the kernel look at a descriptor of ours, which it may know already.
+    /// Makes the kernel look at a descriptor of ours, which it may know already.
     fn enter(&self, fd: impl AsFd, wanted: EventFlags) -> Result<(), Errno> {
         let (epoll, name) = (self.instance.get_ref(), EventData::new_u64(self.name));
         match epoll::add(epoll, &fd, name, wanted) {
@@ -136,7 +136,7 @@ impl Descriptor {
         }
     }
 
-    /// Has the kernel look once more at the directions that are armed, if there is one.
+    /// Makes the kernel look once more at the directions that are armed, if there is one.
     fn ask(&self, sides: &Sides) {
         let wanted = sides.wanted();
         let keeper = sides.0.iter().flatten().find(|side| side.is_armed);
@@ -147,7 +147,7 @@ impl Descriptor {
         }
     }
 
-    /// Arms a direction whose event has run, unless it has been registered anew.
+    /// Arms a direction after its event has run, unless it has been registered anew.
     fn arm_again(&self, watch: &Arc<Watch<Armed>>) {
         let mut sides = self.sides.lock();
         let side = sides.of(watch.source.direction).as_mut();

@@ -75,7 +75,7 @@ impl Events {
         }))
     }
 
-    /// Has the events stopped with their cluster.
+    /// Stops the events with their cluster.
     pub(crate) fn live_in_cluster(&self) -> io::Result<()> {
         let house: Weak<House> = Arc::downgrade(&self.0);
         match reside(self.cluster(), house) {
@@ -84,10 +84,10 @@ impl Events {
         }
     }
 
-    /// Has an event run as soon as its turn comes: events of one colour run in the order in which
-    /// they are posted (`cpucb`). Any thread may post, handlers included; the event gets the colour
-    /// that is named here, and never that of the handler. After a stop the event is dropped, and
-    /// counted. Blocks nothing.
+    /// Runs an event as soon as its turn comes: events of one colour run in the order they are
+    /// posted (`cpucb`). Any thread may post, handlers included; the event gets the colour that is
+    /// named here, and never that of the handler. After a stop the event is dropped, and counted.
+    /// Blocks nothing.
     pub fn post(&self, colour: impl Into<Colour>, event: impl Into<Event>) {
         self.try_post(colour, event);
     }
@@ -216,9 +216,9 @@ impl Events {
     }
 
     /// Posts what `make` makes each time that `period` has passed, without drift. Times that pass
-    /// while the clock is late are left out, and so are those at which the timer's last event has
-    /// not run to its end: a timer has one event under way at most, however long handlers take.
-    /// `make` runs beside other events, and is to be short. Blocks nothing.
+    /// while the clock is late are left out, and so are those when the timer's last event has not
+    /// run to its end: a timer has one event under way at most, however long handlers take. `make`
+    /// runs beside other events, and is to be short. Blocks nothing.
     ///
     /// # Errors
     ///
@@ -486,7 +486,7 @@ impl Events {
         Report::of(&self.0.hall)
     }
 
-    /// The cluster whose processors run the handlers.
+    /// The cluster with the processors that run the handlers.
     #[must_use]
     pub fn cluster(&self) -> &Cluster {
         &self.0.hall.cluster

@@ -27,7 +27,7 @@ pub(crate) struct Counts {
     pub(crate) ran: AtomicU64,
 }
 
-/// See the module text.
+/// What all processors share.
 pub(crate) struct Hall {
     pub(crate) board: Board<Event>,
     pub(crate) seats: Box<[Seat]>,
@@ -52,7 +52,7 @@ pub(crate) struct Hall {
     pub(crate) ended: fibre_sync::Event,
 }
 
-/// A fibre for which the end of the hall waits until this is dropped.
+/// A fibre that the end of the hall waits for, until this is dropped.
 pub(crate) struct Life(Arc<Hall>);
 
 impl Life {

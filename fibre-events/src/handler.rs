@@ -45,7 +45,7 @@ pub struct Handler {
 
 impl Handler {
     fibre_core::const_outside_models! {
-        /// A handler whose times are measured, without a penalty. The name is for reports.
+        /// A handler with times that are measured, without a penalty. The name is for reports.
         #[must_use]
         pub const fn new(name: &'static str) -> Self {
             Self {
@@ -72,7 +72,7 @@ impl Handler {
     }
 
     /// Divides the time that an event adds to its colour, so that thieves like it the less: for
-    /// events whose data lie in their processor's caches. Zero counts as one. Default: 1.
+    /// events with data in their processor's caches. Zero counts as one. Default: 1.
     #[must_use]
     pub const fn penalty(mut self, penalty: u32) -> Self {
         self.penalty = if penalty == 0 { 1 } else { penalty };

@@ -7,7 +7,7 @@
 
 use fibre_core::sync::{AtomicU64, Ordering};
 
-/// See the module text.
+/// The processors that would steal if somebody called them.
 #[derive(Debug)]
 pub(crate) struct Idlers {
     /// 64 processors a word.

@@ -130,14 +130,14 @@ pub fn use_events(events: Events) -> Result<(), Events> {
     EVENTS.set(events)
 }
 
-/// Has a callback run as soon as its turn comes. Blocks nothing.
+/// Runs a callback as soon as its turn comes. Blocks nothing.
 pub fn cpucb(callback: &Callback) {
     let call = Arc::clone(&callback.call);
     events().post(callback.colour.clone(), move || call(()));
 }
 
 /// Registers the callback of one direction of a descriptor, in place of an earlier one; or takes
-/// that back, for `None`. Blocks nothing. See [`Events::on_readable`], whose descriptor it keeps.
+/// that back, for `None`. Blocks nothing. See [`Events::on_readable`]. It keeps the descriptor.
 ///
 /// # Errors
 ///
@@ -160,8 +160,8 @@ where
     }
 }
 
-/// Has a callback run at a time of the day; at once, if that has passed. A clock that is set
-/// meanwhile changes nothing. Blocks nothing.
+/// Runs a callback at a time of the day; at once, if that has passed. A clock that is set meanwhile
+/// changes nothing. Blocks nothing.
 ///
 /// # Errors
 ///
@@ -175,7 +175,7 @@ pub fn timecb(time: SystemTime, callback: &Callback) -> io::Result<Timer> {
     }
 }
 
-/// Has a callback run when so many seconds and nanoseconds have passed. Blocks nothing.
+/// Runs a callback when so many seconds and nanoseconds have passed. Blocks nothing.
 ///
 /// # Errors
 ///
@@ -218,7 +218,7 @@ pub fn sigcb(signal: Signal, callback: Option<&Callback>) -> io::Result<()> {
     events().on_signal(signal, callback.colour.clone(), move || call(()))
 }
 
-/// Has a callback run when a child process has ended. Blocks nothing.
+/// Runs a callback when a child process has ended. Blocks nothing.
 ///
 /// # Errors
 ///

@@ -17,8 +17,8 @@ use crate::colour::Colours;
 pub enum Policy {
     /// Nothing is stolen: each colour stays on its processor. A queue for each colour.
     Off,
-    /// As in libasync-smp: one queue of events for each processor, from which a thief picks all
-    /// events of one colour. Events of timers, descriptors and the like come after all that were
+    /// As in libasync-smp: one queue of events for each processor; a thief picks all events of one
+    /// colour from it. Events of timers, descriptors and the like come after all that were
     /// [posted](crate::Events::post), within one colour, too. Source: Zeldovich and others,
     /// "Multiprocessor support for event-driven programs" (2003), section 3.
     Libasync,
@@ -26,7 +26,7 @@ pub enum Policy {
     /// whole. Source: Gaud and others, "Efficient workstealing for multicore event-driven systems"
     /// (2010), sections II-B and IV.
     MelyBase,
-    /// A thief takes only what is worth its while: a colour whose events take longer than the
+    /// A thief takes only what is worth its while: a colour with events that take longer than the
     /// theft, and rather one that takes much longer. Source: the same, sections III-B and IV-B.
     #[default]
     TimeLeft,
@@ -103,7 +103,7 @@ impl Rules {
         }
     }
 
-    /// Has a theft cost so many nanoseconds.
+    /// Sets the cost of a theft to so many nanoseconds.
     #[must_use]
     pub fn cost(mut self, nanoseconds: u64) -> Self {
         self.cost = Some(nanoseconds);

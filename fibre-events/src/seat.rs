@@ -53,7 +53,7 @@ struct Bench {
     has_ended: bool,
 }
 
-/// See the module text.
+/// The seat of one processor.
 pub(crate) struct Seat {
     /// Rung when there may be something to run.
     pub(crate) bell: AutoEvent,

@@ -1,4 +1,4 @@
-//! A slab: values with numbers, whose places are used again, and which lie in chains.
+//! A slab: values with numbers, in places that are used again, and in chains.
 //!
 //! Each place has links for a few chains. A chain is a doubly linked list of places: whatever lies
 //! in it can be taken out in constant time, wherever it is, which is what Mely's core-queues need
@@ -30,7 +30,7 @@ struct Place<T> {
     links: [Links; CHAINS],
 }
 
-/// See the module text.
+/// Values with numbers, in places that are used again.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     places: Vec<Place<T>>,

@@ -33,7 +33,7 @@ pub const SCALE: u64 = 1024;
 /// Capacity beyond this is given back when a slot is free.
 const KEPT: usize = 64;
 
-/// Where a colour is. See the module text.
+/// Where a colour is.
 pub(crate) struct Cell {
     pub(crate) colour: Colour,
     home: AtomicUsize,
@@ -66,7 +66,7 @@ impl Cell {
 
     /// The processor where it is, as of a moment ago unless the caller holds the lock of that one.
     pub(crate) fn home(&self) -> usize {
-        // Acquire: a caller that sees a thief here sees, too, that the slot is none any more.
+        // Acquire: a caller that sees a thief here sees, too, that the slot is gone.
         self.home.load(Ordering::Acquire)
     }
 
@@ -132,12 +132,12 @@ pub(crate) struct Slot<E> {
     pub(crate) events: VecDeque<E>,
     /// The weights of these events.
     pub(crate) left: u64,
-    /// The interval of the stealing-queue in which it is.
+    /// The interval of the stealing-queue that it is in.
     pub(crate) interval: Option<u8>,
 }
 
 impl<E> Slot<E> {
-    /// Gives a colour a slot, in which it rests.
+    /// Gives a colour a slot to rest in.
     pub(crate) fn adopt(slots: &mut Slab<Self>, cell: Arc<Cell>) -> u32 {
         let renew = |slot: &mut Self, cell| slot.cell = Some(cell);
         let make = |cell| Self {

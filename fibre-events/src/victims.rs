@@ -1,4 +1,4 @@
-//! In which order a thief looks at the others.
+//! The order of a thief's looks at the others.
 
 /// The paper's order: the processor with the most events, then its successors by number. Source:
 /// Mely, section II-B, `construct_core_set`.

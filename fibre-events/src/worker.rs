@@ -275,7 +275,7 @@ impl Worker {
         drop_quietly(payload);
     }
 
-    /// Has another mate stand by, on a new fibre if need be.
+    /// Makes another mate stand by, on a new fibre if need be.
     fn have_standby(&self) {
         let seat = &self.hall.seats[self.processor];
         if let Some(mate) = seat.call_standby()

@@ -49,7 +49,7 @@ impl EndOfFrame for Model {
 }
 
 impl Model {
-    /// A board of two processors, whose thefts cost nothing.
+    /// A board of two processors, with thefts that cost nothing.
     fn new(resting: usize) -> Shared<Self> {
         let rules = Rules::of(Policy::TimeLeft)
             .cost(0)
@@ -97,7 +97,7 @@ impl Model {
         state.1 += 1;
     }
 
-    /// Has a processor run what it has.
+    /// Makes a processor run what it has.
     fn run_all(&self, processor: usize) {
         let mut done: Option<Run> = None;
         loop {

@@ -59,7 +59,7 @@ impl<S: Service> Server<S> {
         self.post_accept();
     }
 
-    /// Has a client registered.
+    /// Registers a client.
     fn admit(self: &Arc<Self>, stream: TcpStream, admission: Admission) {
         let deadline = Instant::now() + self.limits.idle;
         let connection = Box::new(Connection::new(stream, admission, deadline));

@@ -163,7 +163,7 @@ impl<T: Default> Connection<T> {
         self.input.drain(..count);
     }
 
-    /// Has the first `count` of these bytes sent with the next write.
+    /// Sends the first `count` of these bytes with the next write.
     pub(crate) fn say(&mut self, bytes: impl Into<Bytes>, count: usize) {
         self.unsent += count;
         self.output.push_back((bytes.into(), count));

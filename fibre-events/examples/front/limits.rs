@@ -9,7 +9,7 @@ pub(crate) struct Limits {
     pub(crate) clients: usize,
     /// How long a client may be silent between requests, or take nothing of an answer.
     pub(crate) idle: Duration,
-    /// In which time a request must arrive, from its first byte on.
+    /// How long a request may take to arrive, from its first byte on.
     pub(crate) request: Duration,
     /// Bytes a second that a client must take of an answer.
     pub(crate) rate: usize,

@@ -17,7 +17,7 @@
 //! | DecClientAccepted | 1 | Accept, if a client waits for a place |
 //!
 //! Source: F. Gaud and others, "Efficient workstealing for multicore event-driven systems" (2010),
-//! section V-C, whose web server has these handlers.
+//! section V-C; the web server there has these handlers.
 //!
 //! Files: `server` (what all handlers share, and what a service is), `life` (its beginning and
 //! end), `accept` (colour 1), `readiness` (colour 0), `steps` (the clients' colours), `connection`

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 60)]
     idle_timeout: u32,
 
-    /// Seconds in which a request must arrive, from its first byte on
+    /// Seconds that a request may take to arrive, from its first byte on
     #[arg(long, default_value_t = 10)]
     request_timeout: u32,
 

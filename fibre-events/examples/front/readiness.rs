@@ -1,8 +1,8 @@
 //! Which sockets are ready: the work of colour 0.
 //!
-//! The server has an epoll instance of its own, whose descriptor is the only one that it registers
-//! with the events. So a wake-up serves all sockets that have become ready, and a client that
-//! waits costs neither a stack nor a fibre.
+//! The server has an epoll instance of its own. Its descriptor is the only one that the server
+//! registers with the events. So a wake-up serves all sockets that have become ready, and a client
+//! that waits costs neither a stack nor a fibre.
 
 use super::server::{Client, Server, Service};
 use fibre_events::Handler;
@@ -27,7 +27,7 @@ const ENDS: EventFlags = EventFlags::RDHUP
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
 
-/// Has the instance tell of edges of a socket.
+/// Makes the instance tell of edges of a socket.
 fn add(epoll: impl AsFd, socket: impl AsFd, name: u64) -> io::Result<()> {
     let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
     Ok(epoll::add(epoll, socket, EventData::new_u64(name), flags)?)
@@ -41,7 +41,7 @@ pub(crate) fn instance(listener: impl AsFd) -> io::Result<OwnedFd> {
 }
 
 impl<S: Service> Server<S> {
-    /// Has a client's edges told. The first comes at once, as there is room for writing.
+    /// Reports a client's edges. The first comes at once, as there is room for writing.
     pub(crate) fn register(self: &Arc<Self>, connection: Client<S>) {
         let name = connection.place() as u64;
         if add(&*self.epoll, &connection.stream, name).is_ok() {
@@ -49,7 +49,7 @@ impl<S: Service> Server<S> {
         }
     }
 
-    /// Goes on with all whose sockets have become ready.
+    /// Goes on with all clients that have ready sockets.
     pub(crate) fn look(self: &Arc<Self>) {
         let mut space = [MaybeUninit::uninit(); BATCH];
         let at_once = rustix::time::Timespec::default();

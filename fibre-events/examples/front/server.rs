@@ -30,8 +30,8 @@ pub(crate) trait Service: Sized + Send + Sync + 'static {
     /// The handler of [`next`](Self::next).
     const NEXT: &'static Handler;
 
-    /// Has the first request of those that have arrived answered, or what has been answered
-    /// written, or more read: an event of the client's colour.
+    /// Answers the first request of those that have arrived, or writes what has been answered, or
+    /// reads more: an event of the client's colour.
     fn next(server: &Arc<Server<Self>>, connection: Client<Self>);
 
     /// A client has not finished its request in time: an event of the colour [`READINESS`].

@@ -39,7 +39,7 @@ impl<S: Service> Server<S> {
         }
     }
 
-    /// Has a client's connection closed.
+    /// Closes a client's connection.
     pub(super) fn close(self: &Arc<Self>, connection: Client<S>) {
         self.post(&CLOSE, connection, Self::close_step);
     }
@@ -49,12 +49,12 @@ impl<S: Service> Server<S> {
         self.post(&READ_REQUEST, connection, Self::read_request);
     }
 
-    /// Has the next request answered, of those that have arrived.
+    /// Answers the next request of those that have arrived.
     fn post_next(self: &Arc<Self>, connection: Client<S>) {
         self.post(S::NEXT, connection, S::next);
     }
 
-    /// Has what is to be sent written.
+    /// Writes what is to be sent.
     pub(crate) fn write(self: &Arc<Self>, mut connection: Client<S>) {
         connection.phase = Phase::Writes;
         self.go_on(connection);

@@ -55,7 +55,7 @@ struct Arguments {
     #[arg(long, default_value_t = 16)]
     largest: u64,
 
-    /// Seconds after which a page is read again
+    /// Seconds until a page is read again
     #[arg(long, default_value_t = 60)]
     age: u64,
 }

@@ -141,7 +141,7 @@ impl Site for Cache {
     }
 }
 
-/// Has a client told what its request has come to.
+/// Tells a client what its request has come to.
 fn tell(server: &Arc<Server<Cache>>, mut connection: Client<Cache>, outcome: Outcome) {
     let manner = connection.talk.take().map(|request| request.manner);
     let mut manner = manner.unwrap_or(Manner::LAST);

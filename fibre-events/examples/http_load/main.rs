@@ -1,5 +1,5 @@
-//! Clients of `http_cache` in a closed loop, each of which asks for ten files on a connection,
-//! closes it, and opens the next one: the load of the paper, section 5.1. A client is a fibre.
+//! Clients of `http_cache` in a closed loop. Each asks for ten files on a connection, closes it,
+//! and opens the next one: the load of the paper, section 5.1. A client is a fibre.
 //!
 //! All sizes are checked, and how each body begins and ends. Prints one line of JSON.
 

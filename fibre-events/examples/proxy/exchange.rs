@@ -65,7 +65,7 @@ impl Drop for OnDrop {
 /// What an exchange waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// A request, of which some may have come.
+    /// A request that may have come in part.
     Request,
     /// A connection.
     Connection,
@@ -148,7 +148,7 @@ impl Exchange {
         state.phase == Phase::Request && state.head.is_empty()
     }
 
-    /// Has it ended if it is late when this comes to run, or if it is idle.
+    /// Ends it if it is late when this comes to run, or if it is idle.
     pub(crate) fn post_end(self: &Arc<Self>) {
         let exchange = Arc::clone(self);
         let event = LATE.with(move || exchange.late());

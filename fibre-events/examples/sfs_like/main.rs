@@ -1,6 +1,6 @@
-//! A file server whose clients' calls and answers are encrypted, each client's under a colour of
-//! its own, after SFS over libasync-smp (N. Zeldovich and others, "Multiprocessor support for
-//! event-driven programs", 2003, section 5.2) and over Mely (2010, section V-C).
+//! A file server with encrypted calls and answers, each client's under a colour of its own, after
+//! SFS over libasync-smp (N. Zeldovich and others, "Multiprocessor support for event-driven
+//! programs", 2003, section 5.2) and over Mely (2010, section V-C).
 //!
 //! The files lie in memory, and so do changes. `pattern` is a file that the server makes by itself.
 //! The secret is 32 bytes, those of a file, or zeros to try it out. The example `sfs_load` reads

@@ -1,10 +1,10 @@
 //! Frames that only those who have the secret can read or make.
 //!
-//! A frame is a length of four bytes, the most significant first, and so many sealed bytes, of
-//! which the last sixteen are their authenticator. Both sides begin with eight bytes of their own
-//! choice, the *salts*. A frame's nonce is both salts, its number in its direction, and the
-//! direction: so none comes twice under a secret, and frames of one connection mean nothing on
-//! another one, or in another place.
+//! A frame is a length of four bytes, the most significant first, and so many sealed bytes; the
+//! last sixteen are their authenticator. Both sides begin with eight bytes of their own choice, the
+//! *salts*. A frame's nonce is both salts, its number in its direction, and the direction: so none
+//! comes twice under a secret, and frames of one connection mean nothing on another one, or in
+//! another place.
 
 use chacha20poly1305::aead::Generate;
 use chacha20poly1305::{AeadInOut, KeyInit, Tag, XChaCha20Poly1305, XNonce};

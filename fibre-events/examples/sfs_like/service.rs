@@ -1,4 +1,4 @@
-//! From a frame to its answer: three events, of which the one between has the files' colour.
+//! From a frame to its answer: three events; the one between has the files' colour.
 //!
 //! | handler | colour | what it does |
 //! |---|---|---|

@@ -1,9 +1,9 @@
 //! What clients ask and the server answers, as bytes.
 //!
 //! A client begins with [`HELLO`] and its salt, and gets the server's salt. Then it sends frames,
-//! each of which holds a call: a number of its choice, in four bytes; a byte that says which; and
-//! that one's arguments. The answer has the call's number, a [`Status`], and a result. All
-//! integers have their most significant byte first.
+//! each with a call: a number of its choice, in four bytes; a byte that says which; and that one's
+//! arguments. The answer has the call's number, a [`Status`], and a result. All integers have their
+//! most significant byte first.
 //!
 //! | call | arguments | result |
 //! |---|---|---|

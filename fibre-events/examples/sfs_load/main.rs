@@ -1,5 +1,5 @@
-//! Clients of `sfs_like`, each of which reads a whole file over a connection of its own, and how
-//! fast that went: the load of the papers, sections 5.2 and V-C.
+//! Clients of `sfs_like` that each read a whole file over a connection of their own, and how fast
+//! that went: the load of the papers, sections 5.2 and V-C.
 //!
 //! A client has two batches of reads under way. It checks the first answer of its connection and
 //! the last one, and has the kernel throw away all between: a client that decrypts would take as
@@ -147,7 +147,7 @@ impl Reader {
         self.check(0, reply.status == Status::Done, &reply.result)
     }
 
-    /// The same for the last one, whose answer is the server's frame of this number and two.
+    /// The same for the last one; its answer is the server's frame of this number and two.
     fn check_last(&mut self, last: u64) -> io::Result<()> {
         if last == 0 {
             return Ok(());

@@ -1,7 +1,7 @@
 //! A web server made of nine handlers over coloured events, after SWS of Mely (F. Gaud and others,
 //! "Efficient workstealing for multicore event-driven systems", 2010, section V-C).
 //!
-//! It has 150 files of 1 KB, `/file/0` to `/file/149`, whose answers are built at start. SIGINT
+//! It has 150 files of 1 KB, `/file/0` to `/file/149`, with answers that are built at start. SIGINT
 //! lets requests that have begun be the last. Eight of the handlers are those of `front`, which
 //! other programs share; the ninth, CheckInCache, is in `pages`.
 //!

@@ -47,7 +47,7 @@ impl Pages {
     }
 
     #[allow(dead_code, reason = "for tests")]
-    /// Adds a page whose whole answer is given.
+    /// Adds a page, given its whole answer.
     pub(crate) fn with_answer(mut self, path: &str, answer: &[u8]) -> Self {
         let end = answer.windows(4).position(|end| end == b"\r\n\r\n");
         let head = end.map_or(answer.len(), |end| end + 4);

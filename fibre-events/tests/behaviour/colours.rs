@@ -1,4 +1,4 @@
-//! Colours: which events never run together, and in which order those of one run.
+//! Colours: which events never run together, and the order of those of one run.
 
 use crate::support::{Log, eventually, everywhere, finish};
 use fibre_events::{Colour, Colours, Events, Handler, Policy};
@@ -157,7 +157,7 @@ fn times_of_handlers_are_measured() {
     assert_eq!(GIVEN.time(), Some(std::time::Duration::from_micros(3)));
 }
 
-/// A key whose last copy posts when it ends.
+/// A key with a last copy that posts when it ends.
 #[derive(Clone)]
 struct Key {
     number: u64,

@@ -177,7 +177,7 @@ fn descriptors_that_wait_cost_no_fibres() {
     assert_eq!(finish(&events).ran, 1);
 }
 
-/// A key whose comparison panics once.
+/// A key with a comparison that panics once.
 #[derive(Clone)]
 struct Moody(Arc<AtomicBool>);
 

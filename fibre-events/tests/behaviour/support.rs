@@ -1,4 +1,4 @@
-//! What all tests of events share: the settings in which they run.
+//! What all tests of events share: their settings.
 
 use fibre_events::{Colours, Events, EventsBuilder, Policy, Report};
 use std::sync::{Arc, Mutex};

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A time that tests wait for.
 const SHORT: Duration = Duration::from_millis(50);
 
-/// A time in which a client and a server do something, on a busy machine, too.
+/// Time enough for a client and a server to do something, on a busy machine, too.
 const LONGER: Duration = Duration::from_secs(3);
 
 #[test]

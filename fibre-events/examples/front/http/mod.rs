@@ -21,7 +21,7 @@ pub(crate) trait Site: Sized + Send + Sync + 'static {
     /// What it refuses requests with.
     fn refusals(&self) -> &Refusals;
 
-    /// Has the connection's request answered: an event of the client's colour.
+    /// Answers the connection's request: an event of the client's colour.
     fn answer(server: &Arc<Server<Self>>, connection: Client<Self>);
 }
 
@@ -52,7 +52,7 @@ impl<S: Site> Service for S {
     }
 }
 
-/// Has a client told why its request is its last.
+/// Tells a client why its request is its last.
 fn refuse<S: Site>(server: &Arc<Server<S>>, mut connection: Client<S>, status: Status) {
     let page = server.service.refusals().of(status);
     page.say_to(&mut connection, Manner::LAST);

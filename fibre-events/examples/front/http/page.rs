@@ -87,7 +87,7 @@ impl Page {
         forms.sum::<usize>() + body
     }
 
-    /// Has it sent in some manner.
+    /// Sends it in some manner.
     pub(crate) fn say_to<T: Default>(&self, connection: &mut Connection<T>, manner: Manner) {
         connection.closes |= manner.closes;
         let form = &self.forms[usize::from(manner.closes)];

@@ -9,7 +9,7 @@ use httparse::Status as Found;
 /// The most fields that a request may have.
 const FIELDS: usize = 64;
 
-/// A request whose head has arrived.
+/// A request with its head complete.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Bytes of the head.
@@ -88,7 +88,7 @@ fn understand(head: &httparse::Request<'_, '_>, length: usize) -> Result<Request
     })
 }
 
-/// Refuses a body, and a length that is none.
+/// Refuses a body, and an invalid length.
 fn refuse_body(length: &[u8]) -> Result<(), Status> {
     match length {
         [] => Err(Status::BadRequest),
