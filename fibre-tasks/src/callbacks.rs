@@ -21,7 +21,7 @@ pub(crate) struct Callbacks<E>(Mutex<List<E>>);
 /// What an event calls.
 pub(crate) type Call<E> = Arc<dyn Fn(&E) + Send + Sync>;
 
-/// Callbacks in the order in which they were added.
+/// Callbacks in the order they were added.
 struct InOrder<E>(Vec<Call<E>>);
 
 /// The callbacks by their numbers, and as the list that events go through.

@@ -1,10 +1,10 @@
 //! Objects that emit events, and the tasks that follow: Eve's `emitter<T>` and `on`.
 //!
 //! The callbacks lie with the object, so nobody meets at a table that all share. The events of an
-//! object are handled in the order in which they were emitted, one at a time: all callbacks of one
-//! have returned before the next begins. Callbacks of one event run in the order in which they were
-//! added, each as a task with the permissions of its own. Events of different objects are handled
-//! in parallel, as far as the permissions allow.
+//! object are handled in the order they were emitted, one at a time: all callbacks of one have
+//! returned before the next begins. Callbacks of one event run in the order they were added, each
+//! as a task with permissions of its own. Events of different objects are handled in parallel, as
+//! far as the permissions allow.
 //!
 //! An emitter is an [activity](fibre_core::Activity): it has no stack while it has no event. Events
 //! that a fibre [delivers](Emitter::deliver) are handled on that fibre, without a switch.
@@ -231,7 +231,7 @@ impl<E: Send + 'static> Emitter<E> {
         }
     }
 
-    /// Has an event wait behind those that are being handled. If there are none, the activity
+    /// Lets an event wait behind those that are being handled. If there are none, the activity
     /// `begins` with it, or else it comes back.
     fn push(&self, emitted: Emitted<E>, begins: bool) -> Pushed<E> {
         // Whoever has the turn of a stopped emitter may have been left behind with it.
@@ -262,7 +262,7 @@ impl<E: Send + 'static> Emitter<E> {
         }
     }
 
-    /// Has the activity handle the first event, or stand behind a deliverer.
+    /// Makes the activity handle the first event, or stand behind a deliverer.
     fn begin(&self) -> Pushed<E> {
         if self.0.schedule().is_ok() {
             return Pushed::Behind;
@@ -359,7 +359,7 @@ impl<E: Send + 'static> Source<E> {
     }
 }
 
-/// What a deliverer panics with whose event nobody handles.
+/// What a deliverer panics with if nobody handles its event.
 const STOPPED: &str = "the cluster of the emitter has been stopped";
 
 impl<E: Send + 'static> Work for Source<E> {
@@ -433,7 +433,7 @@ impl Delivery {
 }
 
 impl Answer {
-    /// Lets the deliverer go on, whose event has been handled.
+    /// Lets the deliverer go on: its event has been handled.
     fn give(self, panic: Option<Payload>) {
         *self.0.outcome.lock() = Some(Outcome(panic));
     }
@@ -483,7 +483,7 @@ impl<E: Send + 'static> fmt::Debug for Subscription<E> {
     }
 }
 
-/// The event that was emitted to an emitter whose cluster has been stopped.
+/// The event that was emitted to an emitter after the stop of its cluster.
 pub struct Unhandled<E>(pub E);
 
 impl<E> fmt::Debug for Unhandled<E> {

@@ -23,7 +23,7 @@ pub type Lines<'a, 's> = SmallVec<[(&'a Line<'s>, Permission); 4]>;
 /// The locks of such lines.
 type Locks<'a, 's> = SmallVec<[ShortGuard<'a, State<'s>>; 4]>;
 
-/// Puts lines into the order in which they are locked.
+/// Puts lines into the order of their locking.
 ///
 /// # Panics
 ///

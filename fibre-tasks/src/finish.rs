@@ -1,4 +1,4 @@
-//! Tasks whose parent waits for them, with what it lends them: Eve's `finish`.
+//! Tasks that their parent waits for, with what it lends them: Eve's `finish`.
 //!
 //! The parent's guards stay in the frame of [`finish`] and are not used until all tasks have ended,
 //! so the parent keeps each object from all others, and finds it as its own tasks have left it. A
@@ -28,7 +28,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 /// The right to wait for a task of a [`finish`] and to take its result. Dropping it changes nothing
-/// for the task, for which `finish` waits in any case.
+/// for the task: `finish` waits for that in any case.
 pub struct ScopedTask<'scope, R>(Stage<'scope, ScopedJoinHandle<'scope, R>>);
 
 /// What is left when a task of a [`try_finish`], or its closure, has panicked.

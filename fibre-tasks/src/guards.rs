@@ -149,7 +149,7 @@ impl<T: ?Sized> DerefMut for Full<'_, T> {
 pub struct Null<T: ?Sized>(Arc<Object<T>>);
 
 impl<T: ?Sized> Null<T> {
-    /// The guard, for which nobody waits.
+    /// The guard. Nobody waits for it.
     pub(crate) fn new(object: Arc<Object<T>>) -> Self {
         Self(object)
     }

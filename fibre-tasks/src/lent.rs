@@ -50,7 +50,7 @@ impl Lending {
     }
 }
 
-/// An object of which a parent lends all that there is: its children may read or change it.
+/// An object that a parent lends the whole of: its children may read or change it.
 pub struct LendsFull<'scope, T: ?Sized> {
     object: Arc<Object<T>>,
     /// The line of the children among each other.
@@ -98,7 +98,7 @@ impl<'scope, T: ?Sized> LendsRead<'scope, T> {
     }
 }
 
-/// An object of which a parent has a reference only.
+/// An object that a parent has a reference to only.
 pub struct LendsNull<T: ?Sized> {
     object: Arc<Object<T>>,
 }

@@ -31,7 +31,7 @@ pub enum Permission {
     Full,
 }
 
-/// See the module text. `'s` is how long what waits in it may live.
+/// The tasks that wait for one object. `'s` is how long what waits in it may live.
 pub struct Line<'s>(ShortLock<State<'s>>);
 
 /// What the lock of a line protects.

@@ -65,8 +65,8 @@ macro_rules! task {
     };
 }
 
-/// Has a task for each event that an object emits, in Eve's notation: `on object Event [perms]:` is
-/// `on!(object, Event, [perms] |event| { block })`. The list is that of [`task!`](crate::task!),
+/// Spawns a task for each event that an object emits, in Eve's notation: `on object Event [perms]:`
+/// is `on!(object, Event, [perms] |event| { block })`. The list is that of [`task!`](crate::task!),
 /// but `&`; copies are made now, and again for each event. `event` is a reference to the event. A
 /// guard in the list is taken of a [`Shared`](crate::Shared).
 ///

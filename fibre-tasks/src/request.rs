@@ -119,7 +119,7 @@ mod launch {
     pub(super) const DROPPED: u8 = 2;
 }
 
-/// See the module text.
+/// A task that waits for its permissions.
 pub(crate) struct Request<'s, L: Launcher<'s>, W, F, R: Send + 's> {
     ticket: Ticket,
     launcher: L,

@@ -21,7 +21,7 @@ pub enum Acquisition {
     Requeue,
 }
 
-/// See the module text.
+/// What tasks that live together share.
 pub(crate) struct System {
     /// Where tasks run; `None` for the cluster of their spawner.
     pub(crate) cluster: Option<Cluster>,
@@ -110,7 +110,7 @@ impl Resident for System {
     }
 }
 
-/// Why a task does not run whose system has been stopped.
+/// Why a task does not run after the stop of its system.
 fn refused() -> TaskError {
     TaskError::Refused(io::Error::other("the cluster of the task has been stopped"))
 }

@@ -20,9 +20,9 @@ pub struct Task<R>(Stage<'static, JoinHandle<R>>);
 /// runs in the cluster of the task that it was waiting for. Tasks that are to stay in a cluster are
 /// spawned by [`Tasks`](crate::Tasks). Blocks nothing.
 ///
-/// Tasks that want the same object have it in the order in which they were spawned, and those that
-/// follow each other and only read it have it together. A task that waits is no fibre yet: it has
-/// no stack. [`task!`](crate::task!) is the short form.
+/// Tasks that want the same object get it in the order they were spawned. Those that follow each
+/// other and only read it have it together. A task that waits is no fibre yet: it has no stack.
+/// [`task!`](crate::task!) is the short form.
 ///
 /// A task may block as any fibre does. What it has stays with it meanwhile, and all that want it
 /// wait: **give back what is not needed before you block**, by dropping the guard.

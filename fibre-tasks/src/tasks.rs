@@ -122,7 +122,7 @@ impl Tasks {
         spawn_in(&self.0, wants, closure)
     }
 
-    /// The cluster in which they run.
+    /// The cluster that they run in.
     #[must_use]
     pub fn cluster(&self) -> Option<&Cluster> {
         self.0.cluster.as_ref()

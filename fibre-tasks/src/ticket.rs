@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 
-/// Requests that have all that they want, in the order in which they came to it.
+/// Requests that have all that they want, in the order they came to it.
 pub type Granted<'s> = SmallVec<[Arc<dyn Waiting<'s> + 's>; 2]>;
 
 /// A request that may wait in lines.

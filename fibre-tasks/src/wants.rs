@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// Permissions that a task wants: one, a tuple of up to eight of them, or a vector. The task gets a
 /// guard for each, in the same form.
 ///
-/// A set in which the same object comes twice, with other than null permissions, is a mistake that
-/// only a run can show: what takes such wants panics.
+/// A set with the same object twice, with other than null permissions, is a mistake that only a run
+/// can show: what takes such wants panics.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` says no permissions",
     label = "not something that a task can want",
@@ -163,7 +163,7 @@ impl<'scope, T: ?Sized> LentFull<'scope, T> {
 pub struct LentNull<T: ?Sized>(Arc<Object<T>>);
 
 impl<T: ?Sized> LentNull<T> {
-    /// The wish, for which nobody waits.
+    /// The wish. Nobody waits for it.
     pub(crate) fn new(object: Arc<Object<T>>) -> Self {
         Self(object)
     }

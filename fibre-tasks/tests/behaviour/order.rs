@@ -1,4 +1,4 @@
-//! In which order tasks have an object.
+//! The order that tasks get an object in.
 
 use crate::support::{eventually, in_lines, occupy};
 use fibre::sync::{Barrier, Event};

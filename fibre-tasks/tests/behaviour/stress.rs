@@ -44,7 +44,7 @@ impl World {
         let mut chosen: Vec<usize> = (0..1 + random.below(4))
             .map(|_| random.below(OBJECTS))
             .collect();
-        // In the order in which they came up: it must not matter.
+        // In the order they came up: it must not matter.
         let mut seen = 0_u64;
         chosen.retain(|object| {
             let is_new = seen & 1 << object == 0;

@@ -1,4 +1,4 @@
-//! What all tests of tasks share: the settings in which they run.
+//! What all tests of tasks share: their settings.
 
 use fibre::sync::Event;
 use fibre_tasks::{Acquisition, Shared, Task, Tasks};

@@ -1,4 +1,4 @@
-//! E5: a task for which the `finish` does not wait cannot want what it lends.
+//! E5: a task that the `finish` does not wait for cannot want what it lends.
 
 use fibre_tasks::{Full, finish, task};
 
