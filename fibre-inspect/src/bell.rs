@@ -1,4 +1,4 @@
-//! The word on which a thread sleeps until it is asked for something.
+//! The word that a thread sleeps on until it is asked for something.
 
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! Circles of fibres, each of which waits for what the next one has.
+//! Circles of fibres that each wait for what the next one has.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// waits for. Each circle once, the fibre first that comes first.
 pub(crate) fn circles(waits: &[(u64, u64)]) -> Vec<Vec<u64>> {
     let owners: HashMap<u64, u64> = waits.iter().copied().collect();
-    // The walk in which a fibre was met.
+    // The walk that met a fibre.
     let mut met: HashMap<u64, u64> = HashMap::new();
     let mut circles = Vec::new();
     for (first, _) in waits {

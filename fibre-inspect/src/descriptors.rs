@@ -27,7 +27,7 @@ use std::thread::{self, ThreadId};
 /// The name of such a thread.
 const NAME: &str = "fibre-dump";
 
-/// The first descriptor that is none of the standard ones.
+/// The first descriptor that is not a standard one.
 const FIRST: u32 = 3;
 
 /// Does something that opens files, and that is to succeed when the program has no descriptor left.
@@ -156,7 +156,7 @@ impl AllSignalsBlocked {
     /// Blocks them.
     fn new() -> Self {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: room for two sets, both of which the calls fill.
+        // SAFETY: room for two sets; the calls fill both.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());

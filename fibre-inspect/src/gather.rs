@@ -36,7 +36,7 @@ const SHORT: usize = 8 << 10;
 /// The bytes that a switch pushes.
 const PUSHED: usize = 2 * size_of::<usize>();
 
-/// Bytes of a fibre's name and labels for which there is room, on the average.
+/// Bytes of a fibre's name and labels that there is room for, on the average.
 const NAMED: usize = 64;
 
 /// Fibres that may come between the count and the standstill.
@@ -73,13 +73,13 @@ pub(crate) struct Fibre {
     pub owner: Option<u64>,
     /// Since when it waits, if that is noted.
     pub since: Option<Instant>,
-    /// The processor to which it belongs.
+    /// The processor that it belongs to.
     pub processor: Option<usize>,
     /// The number of its stack.
     pub stack: usize,
-    /// The thread on which it runs.
+    /// The thread that it runs on.
     thread: Option<i32>,
-    /// The address at which its stack begins.
+    /// The address where its stack begins.
     root: Option<usize>,
 }
 
@@ -120,9 +120,9 @@ pub(crate) struct Gathered {
     pub stacks: Vec<Stack>,
     /// What could not be read.
     pub unread: Vec<String>,
-    /// Fibres for which there was no room, as they came too late.
+    /// Fibres that there was no room for, as they came too late.
     pub omitted: usize,
-    /// Processors whose fibres were not shown.
+    /// Processors that did not show their fibres.
     pub missed: usize,
 }
 
@@ -136,8 +136,8 @@ struct Gatherer<'m> {
     copy: Vec<u8>,
 }
 
-/// All fibres of the process, but the time for which the walk took. Blocks the thread, which must
-/// be no fibre's.
+/// All fibres of the process, as of the time of the walk. Blocks the thread, which must be no
+/// fibre's.
 pub(crate) fn gather(modules: &Modules) -> Gathered {
     memory::prepare();
     let mut gatherer = Gatherer {
@@ -370,7 +370,8 @@ impl Gatherer<'_> {
     }
 }
 
-/// The stack of a thread that runs a fibre whose stack begins at `root`, if that is known.
+/// The stack of a thread that runs a fibre, from where the fibre's stack begins (`root`), if that
+/// is known.
 pub(crate) fn stack_of(
     walker: &mut Walker<'_>,
     thread: i32,

@@ -1,4 +1,4 @@
-//! The script for gdb, in the section in which gdb looks for scripts.
+//! The script for gdb, in the section where gdb looks for scripts.
 //!
 //! gdb loads it with the program, or with the C library, where its `auto-load safe-path` allows
 //! that, also if the file has been stripped. `#![debugger_visualizer]` would do the same, but only
@@ -7,7 +7,7 @@
 /// The script.
 const SCRIPT: &str = include_str!("../gdb/fibre.py");
 
-/// What comes before it: the number by which gdb knows a script in Python, and the script's name.
+/// What comes before it: gdb's number for a script in Python, and the script's name.
 const BEFORE: &str = "\x04fibre.py\n";
 
 /// The bytes of the entry, the zero included that ends it.

@@ -28,18 +28,18 @@ pub(crate) struct Group {
     pub fibres: Vec<usize>,
 }
 
-/// The report. See the module text.
+/// The report.
 pub(crate) struct Report<'m> {
     pub found: Gathered,
     pub groups: Vec<Group>,
-    /// Circles of fibres, each of which waits for what the next one has.
+    /// Circles of fibres that each wait for what the next one has.
     pub circles: Vec<Vec<u64>>,
     /// The places of fibres, by their numbers.
     by_id: HashMap<u64, usize>,
     pub symbols: Symbols<'m>,
     /// When the report was made, since 1970.
     pub time: Duration,
-    /// The moment up to which all waits are counted.
+    /// The moment that all waits are counted up to.
     moment: Instant,
     /// How long the fibres were looked at.
     pub looked: Duration,
@@ -117,7 +117,7 @@ impl<'m> Report<'m> {
     }
 }
 
-/// The groups, in the order in which they are reported.
+/// The groups, in the order of the report.
 fn groups(found: &Gathered) -> Vec<Group> {
     let mut places: HashMap<_, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
@@ -156,7 +156,7 @@ fn groups(found: &Gathered) -> Vec<Group> {
     groups
 }
 
-/// The circles in which fibres wait for each other, as far as owners are known.
+/// The circles of fibres that wait for each other, as far as owners are known.
 fn circles_of(found: &Gathered) -> Vec<Vec<u64>> {
     let waits = found
         .fibres

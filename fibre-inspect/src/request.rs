@@ -1,4 +1,4 @@
-//! The word by which one thread asks another, in a signal handler, for its registers.
+//! The word that one thread asks another by, in a signal handler, for its registers.
 //!
 //! ```text
 //!            ask()            take()            finish()
@@ -54,7 +54,7 @@ pub enum GaveUp {
     TooLate,
 }
 
-/// The word. See the module text.
+/// The word.
 #[derive(Debug)]
 pub struct Request(AtomicU64);
 

@@ -137,7 +137,7 @@ pub(crate) fn by_signal(thread: i32) -> Result<Sample, &'static str> {
         return Err("there is no memory to copy its stack to");
     }
     QUESTION.word.ask(thread);
-    // SAFETY: a signal for a thread of this process, whose handler is installed.
+    // SAFETY: a signal for a thread of this process, with its handler installed.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) } == 0;
     let patience = if sent { PATIENCE } else { Duration::ZERO };
     if !answered_within(patience) {

@@ -80,7 +80,7 @@ pub(crate) fn blocks(thread: i32, signal: i32) -> bool {
     set.is_some_and(|set| set >> (signal - 1) & 1 == 1)
 }
 
-/// The name of a call in which threads block.
+/// The name of a call that threads block in.
 fn name(number: i64) -> Option<&'static str> {
     let known = [
         (libc::SYS_read, "read"),

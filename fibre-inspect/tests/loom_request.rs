@@ -14,7 +14,7 @@ struct Question {
     answer: UnsafeCell<u32>,
 }
 
-// SAFETY: the word says whose the answer is; the model checks that.
+// SAFETY: the word says who has answered; the model checks that.
 unsafe impl Sync for Question {}
 // SAFETY: the same.
 unsafe impl Send for Question {}

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The process writes. Of its readers it knows only whether there is one: each has a lock on the
-//! file for reading. A reader that wants a fresh text wakes the thread, for which the kernel wants
-//! no more of it than to read the bell.
+//! file for reading. A reader that wants a fresh text wakes the thread. The kernel wants no more of
+//! it for that than to read the bell.
 //!
 //! Files: `writer` makes the page, and has the thread sleep on its bell; `snapshot` makes the text.
 //!
@@ -55,7 +55,7 @@ pub mod place {
     pub const MAGIC: usize = 0;
     /// The place of the version.
     pub const VERSION: usize = 8;
-    /// The place of the word on which the process' thread sleeps.
+    /// The place of the word that the process' thread sleeps on.
     pub const BELL: usize = 12;
     /// The place of the sequence.
     pub const SEQUENCE: usize = 16;
@@ -70,7 +70,7 @@ pub mod place {
 /// The most bytes of a text.
 pub const LONGEST: usize = SIZE - place::TEXT;
 
-/// The text of a page, and what says whether it is whole. See the module text.
+/// The text of a page, and what says whether it is whole.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
     /// Odd while the text is being written.

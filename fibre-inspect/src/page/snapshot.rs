@@ -1,7 +1,7 @@
 //! What the page says: counters of all clusters and processors, and what fibres do.
 //!
-//! Counters are read each time. What fibres do takes a look at all of them, for which the clusters
-//! stand still, so that is done now and then, and less often where it takes long. Symbols of code
+//! Counters are read each time. What fibres do takes a look at all of them, and the clusters stand
+//! still for it. So that is done now and then, and less often where it takes long. Symbols of code
 //! that was seen before are kept from one look to the next.
 
 use crate::form::json::{Text, number, optional, separate};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// The time between two looks, at least.
 const BETWEEN: Duration = Duration::from_secs(2);
 
-/// How much longer than a look, in which clusters stand still, the time to the next one is.
+/// How many times as long as a look the time to the next one is. Clusters stand still in a look.
 const REST: u32 = 100;
 
 /// The most groups of fibres that are shown.

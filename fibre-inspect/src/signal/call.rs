@@ -1,7 +1,7 @@
-//! A signal by which the process is asked for something that a handler could not do.
+//! A signal that asks the process for something that a handler could not do.
 //!
-//! The handler rings a [`Bell`], on which a thread of the process sleeps, and that thread does it.
-//! A handler could allocate nothing, and the processors may all hang. A signal that comes meanwhile
+//! The handler rings a [`Bell`]. A thread of the process sleeps on that, wakes up, and does it. A
+//! handler could allocate nothing, and the processors may all hang. A signal that comes meanwhile
 //! has it done once more afterwards.
 //!
 //! Nothing that reads what is written can hold up the program. The thread blocks SIGPIPE as all
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// After so many seconds a second signal tells what is waited for.
 const LONG: u64 = 3;
 
-/// A signal with its thread. See the module text.
+/// A signal with its thread.
 pub(crate) struct SignalCall {
     /// The signal's number.
     signal: i32,
@@ -32,7 +32,7 @@ pub(crate) struct SignalCall {
     bell: AtomicPtr<Bell>,
     /// The process that has the thread.
     process: AtomicI32,
-    /// The second in which the thread began what it does; zero: nothing.
+    /// The second when the thread began what it does; zero: nothing.
     begun: AtomicU64,
     /// The step that it is at.
     step: AtomicUsize,
@@ -55,7 +55,7 @@ impl SignalCall {
     /// What the signal does now: a handler, or one of the kernel's words. Async-signal-safe.
     pub(crate) fn action(&self) -> libc::sighandler_t {
         let mut now = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: room for an action, of which all zeros is one.
+        // SAFETY: room for an action; all zeros is one.
         unsafe {
             libc::sigaction(self.signal, std::ptr::null(), now.as_mut_ptr());
             now.assume_init().sa_sigaction
@@ -121,7 +121,8 @@ impl SignalCall {
             let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
             action.sa_sigaction = handler as *const () as libc::sighandler_t;
             // Not on an alternate stack: when a thread exits the process, std unmaps the one that
-            // the main thread has. Processors, whose fibres' stacks are small, block the signal.
+            // the main thread has. Processors block the signal: the stacks of their fibres are
+            // small.
             action.sa_flags = libc::SA_RESTART;
             libc::sigaction(self.signal, &raw const action, std::ptr::null_mut());
         }

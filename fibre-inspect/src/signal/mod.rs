@@ -1,7 +1,7 @@
 //! Signals that ask for something, and the fault that ends the process.
 //!
 //! * `call`: a signal that a thread of the process answers;
-//! * `overflow`: the fault by which a fibre has used up its stack;
+//! * `overflow`: the fault of a fibre that has used up its stack;
 //! * `quit`: SIGQUIT, and the thread that answers it, and the readers of the process' page.
 
 pub(crate) mod call;

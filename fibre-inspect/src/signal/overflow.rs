@@ -60,7 +60,7 @@ pub(crate) fn begin() {
     on_stack_overflow(tell);
 }
 
-/// Has them told with names: whoever sleeps on the bell [answers](answer).
+/// Reports them with names: whoever sleeps on the bell [answers](answer).
 pub(crate) fn begin_to_answer(bell: &'static Bell) {
     BELL.store(ptr::from_ref(bell).cast_mut(), Ordering::Release);
 }

@@ -33,7 +33,7 @@ pub(crate) fn prepare() {
     });
 }
 
-/// The descriptor by which memory is read, if it is.
+/// The descriptor that memory is read by, if it is.
 pub(crate) fn file() -> Option<i32> {
     Some(FILE.load(Ordering::Relaxed)).filter(|file| *file >= 0)
 }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_read_up_to_what_is_not() {
-        // SAFETY: a new mapping, whose second half is closed before anybody reads it.
+        // SAFETY: a new mapping; its second half is closed before anybody reads it.
         let start = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let access = libc::PROT_READ | libc::PROT_WRITE;

@@ -6,8 +6,8 @@
 //!
 //! A program may map a file of its own a second time, to read it, as whatever shows its symbols
 //! does, also here. Where that copy lies before the loaded file, it looks like its beginning. So
-//! all places are kept at which the file may begin, and that one counts from which its program
-//! headers lead to the code.
+//! all places are kept where the file may begin. The one that counts is where its program headers
+//! lead to the code from.
 
 use crate::stack::memory;
 use gimli::{BaseAddresses, EhFrameHdr, NativeEndian, Pointer};

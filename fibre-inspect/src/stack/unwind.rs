@@ -60,7 +60,7 @@ pub(crate) enum End {
 pub(crate) struct Frame([Option<usize>; REGISTERS]);
 
 impl Frame {
-    /// A frame of which no register is known.
+    /// A frame without any known register.
     pub(crate) fn new(code: usize, stack: usize) -> Self {
         let mut frame = Self([None; REGISTERS]);
         frame.set(X86_64::RA, Some(code));
@@ -85,7 +85,7 @@ impl Frame {
         self.get(register).ok_or(End::NoRegister(register.0))
     }
 
-    /// The address at which the frame goes on.
+    /// The address where the frame goes on.
     pub(crate) fn code(&self) -> usize {
         self.get(X86_64::RA).unwrap_or(0)
     }
@@ -300,7 +300,7 @@ impl<'m> Walker<'m> {
         for (register, rule) in KEPT.into_iter().zip(row.kept) {
             let result = |expression| self.evaluate(expression, row.module, Some(cfa), frame, read);
             let value = match rule {
-                // A function whose return address is not kept is the first one.
+                // A function that keeps no return address is the first one.
                 Rule::Same | Rule::Lost if register == X86_64::RA => Some(0),
                 Rule::Same => frame.get(register),
                 Rule::Lost => None,

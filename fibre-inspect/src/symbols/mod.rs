@@ -61,7 +61,7 @@ impl<'m> Symbols<'m> {
         }
     }
 
-    /// Has no file read from now on, which may take seconds: code has addresses only.
+    /// Lets no file be read from now on, which may take seconds: code has addresses only.
     pub(crate) fn read_nothing(&mut self) {
         self.reads = false;
     }

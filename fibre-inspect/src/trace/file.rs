@@ -137,7 +137,7 @@ const FLAGS: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::CLOEXEC
 /// The user alone may read and write a new file.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Whether an error is about a folder in which nothing may be created.
+/// Whether an error is about a folder where nothing may be created.
 fn takes_no_file(error: &io::Error) -> bool {
     let kinds = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
     kinds.contains(&error.kind())

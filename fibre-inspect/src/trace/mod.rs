@@ -1,4 +1,4 @@
-//! The event trace of the process: when it is written, where to, and in which form.
+//! The event trace of the process: when it is written, where to, and how.
 //!
 //! The core records events in rings, one for each processor (`FIBRE_TRACE`). Writing them stops
 //! nothing and needs no processor: a thread of the process, `fibre-trace`, does it when SIGUSR2

@@ -1,13 +1,13 @@
-//! Deadlocks: fibres that wait for each other, and processes in which all fibres wait for ever.
+//! Deadlocks: fibres that wait for each other, and processes with fibres that all wait for ever.
 //!
 //! A look lets one cluster after the other stand still, and notes what each fibre waits for, and
 //! the number of that wait. What it finds is told if the next look, a second later, finds the same
-//! waits, all of which are more than a second old by then.
+//! waits, each more than a second old by then.
 //!
 //! **Why that is no false alarm.** Clusters stand still one after the other, so one look may show
 //! waits that were never there together. But a wait that two looks show has lasted from the first
 //! to the second, as a later one of the same fibre has another number. So there was a time, between
-//! the looks, at which all of these waits were there at once.
+//! the looks, when all of these waits were there at once.
 //!
 //! * In a *circle* each fibre then waits for what the next one has. What a fibre has it gives back
 //!   only by running. So none of them goes on by itself: only a limit of one of the waits can end
@@ -44,7 +44,7 @@ const LONG: Duration = Duration::from_secs(1);
 /// How much longer there is no look than the last one took.
 const REST: u32 = 200;
 
-/// Looks at a process at rest, after which there is none until a processor is busy.
+/// Looks at a process at rest before there is none until a processor is busy.
 const LOOKS_AT_REST: u32 = 3;
 
 /// Fibres that may come between the count and the standstill.
@@ -175,7 +175,7 @@ enum Deadlock {
     All,
 }
 
-/// The looks. See the module text.
+/// The looks.
 #[derive(Debug)]
 pub(crate) struct Deadlocks {
     /// What the last look suspected.

@@ -18,7 +18,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// Looks in a row, after the first one, at which a processor that is told runs the same fibre.
+/// Looks in a row, after the first one, that find the same fibre on a processor before that is
+/// told.
 const LOOKS: u32 = 4;
 
 /// Looks in a period.
@@ -101,7 +102,7 @@ impl Seen {
     }
 }
 
-/// The looks at all processors. See the module text.
+/// The looks at all processors.
 pub(crate) struct Hogs {
     period: Duration,
     seen: HashMap<(usize, usize), Seen>,

@@ -24,7 +24,7 @@ pub(super) struct Keeper {
     labels: String,
     /// The name of its cluster.
     pub(super) cluster: String,
-    /// The address at which its stack begins.
+    /// The address where its stack begins.
     pub(super) root: Option<usize>,
 }
 

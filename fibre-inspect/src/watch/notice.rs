@@ -28,7 +28,7 @@ const MOST_STACKS: usize = 100;
 /// The time between two stacks.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A processor whose fibre computes, and for how long it has.
+/// A processor with a fibre that computes, and for how long it has.
 type Computing = (ProcessorState, Duration);
 
 /// The way to the thread that tells, or would if it could be started.
@@ -39,7 +39,8 @@ pub(super) fn begin() {
     on_computing(note);
 }
 
-/// Has the thread look at a fibre that computes. If it looks at another one, this one is left out.
+/// Makes the thread look at a fibre that computes. If it looks at another one, this one is left
+/// out.
 fn note(state: ProcessorState, computed: Duration) {
     let teller = TELLER.get_or_init(|| {
         let (teller, told) = sync_channel(1);

@@ -21,7 +21,7 @@ const OWN: [&str; 6] = [
     "fibre-schedtrac",
 ];
 
-/// Signals whose handlers are the runtime's or std's, or the C library's own.
+/// Signals with handlers of the runtime's or std's, or the C library's own.
 const EXPECTED: [i32; 7] = [
     libc::SIGQUIT,
     libc::SIGPROF,

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The most places that are told apart; others count as one.
 const MOST: usize = 1024;
 
-/// What has been told. See the module text.
+/// What has been told.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     places: HashMap<u64, Place>,
