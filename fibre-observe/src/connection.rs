@@ -36,7 +36,7 @@ enum Step {
     Closing,
 }
 
-/// A connection. See the module text.
+/// A connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     /// Goes before the stream does.

@@ -210,7 +210,7 @@ impl Exposed {
         })
     }
 
-    /// Writes a counter of all processors: its name, what it counts and in which unit.
+    /// Writes a counter of all processors: its name, what it counts and its unit.
     fn processors<V: prometheus_client::encoding::EncodeCounterValue>(
         &self,
         encoder: &mut DescriptorEncoder<'_>,

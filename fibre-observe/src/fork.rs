@@ -35,7 +35,7 @@ static ALL: [Slot; SLOTS] = [const {
     }
 }; SLOTS];
 
-/// Has a forked child close a socket for as long as this is there. Drop it before the socket.
+/// Makes a forked child close a socket, for as long as this is there. Drop it before the socket.
 #[derive(Debug)]
 pub(crate) struct ClosedInChild(Option<&'static Slot>);
 

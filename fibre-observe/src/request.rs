@@ -50,9 +50,9 @@ pub(crate) fn asked(bytes: &[u8]) -> Asked {
     }
 }
 
-/// The form in which the metrics are wanted: the one of the higher quality, then the one that is
-/// named, then OpenMetrics. Quality 0 is a refusal; a form that no range is about is none, so a
-/// client that accepts neither but refuses none gets OpenMetrics.
+/// The form that the metrics are wanted in: the one of the higher quality, then the one that is
+/// named, then OpenMetrics. Quality 0 is a refusal; a form that no range is about is not refused,
+/// so a client that accepts neither but refuses none gets OpenMetrics.
 fn form(headers: &[Header<'_>]) -> Asked {
     let is_accept = |header: &&Header<'_>| header.name.eq_ignore_ascii_case("accept");
     let accepts = headers.iter().filter(is_accept);

@@ -244,7 +244,7 @@ mod tests {
     /// How long the text is: longer than what the kernel takes for a client that does not read.
     const LENGTH: usize = 1 << 20;
 
-    /// A server whose text is that long, and its address.
+    /// A server with a text that long, and its address.
     fn server() -> (Server, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -257,7 +257,7 @@ mod tests {
         (server, address)
     }
 
-    /// A client whose calls end some time.
+    /// A client with calls that end some time.
     fn client(address: SocketAddr) -> TcpStream {
         let stream = TcpStream::connect(address).unwrap();
         let limit = Some(Duration::from_secs(60));

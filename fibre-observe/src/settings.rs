@@ -28,7 +28,7 @@ const DEFAULTS: [(&str, &str); 12] = [
     ("FIBRE_DEBUG", "off"),
 ];
 
-/// The variables whose default depends on the build.
+/// The variables with a default that depends on the build.
 const BY_BUILD: [&str; 2] = ["FIBRE_WAIT_TIMES", "FIBRE_INITIALISERS"];
 
 /// Writes the settings of the first cluster and of the process to standard error.

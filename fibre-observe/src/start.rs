@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How long standard error may take a piece of what is written at the process' end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Has the process observed as `FIBRE_STATS`, `FIBRE_SCHEDTRACE`, `FIBRE_METRICS` and `FIBRE_DEBUG`
+/// Observes the process as `FIBRE_STATS`, `FIBRE_SCHEDTRACE`, `FIBRE_METRICS` and `FIBRE_DEBUG`
 /// say, from the start of its first cluster on. Does nothing when it is called again. May be called
 /// before `main`.
 pub fn observe_as_told() {
