@@ -68,7 +68,7 @@ unsafe extern "C" fn pipe2(ends: *mut c_int, flags: c_int) -> c_int {
     finish(done)
 }
 
-/// `fcntl`, whose third argument, a number or a pointer, comes in the same register as if it were
+/// `fcntl`. Its third argument, a number or a pointer, comes in the same register as if it were
 /// declared.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
@@ -94,7 +94,7 @@ unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: c_ulong) -> c_
     unsafe { fcntl(fd, command, argument) }
 }
 
-/// `ioctl`, whose third argument comes as that of [`fcntl`] does.
+/// `ioctl`. Its third argument comes as that of [`fcntl`] does.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: c_ulong) -> c_int {
     if !is_noted(fd) {

@@ -49,8 +49,8 @@ pub(crate) fn is_noted(fd: c_int) -> bool {
     (0..NUMBERS).contains(&fd) && is_open()
 }
 
-/// Calls `f`, in which the calling fibre's calls of the C library are the system's own, and block
-/// its processor. On a plain thread, just calls `f`. Blocks what `f` blocks.
+/// Calls `f`. In it, the calling fibre's calls of the C library are the system's own, and block its
+/// processor. On a plain thread, just calls `f`. Blocks what `f` blocks.
 ///
 /// ```
 /// let fibre = fibre::spawn(|| fibre_libc::plainly(|| 7));

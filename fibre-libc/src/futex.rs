@@ -1,9 +1,9 @@
-//! `syscall`, by which std and others call `futex`.
+//! `syscall`, which std and others use to call `futex`.
 //!
 //! | call of a fibre | what becomes of it |
 //! |---|---|
 //! | `FUTEX_WAIT_BITSET` on any bit, private: std's, and glibc's in shared libraries | the fibre waits |
-//! | the same on the word by which std parks this thread, or on one in a `thread_local!` | the system's |
+//! | the same on the word that std parks this thread by, or on one in a `thread_local!` | the system's |
 //! | `FUTEX_WAIT`: parking_lot's | the system's |
 //! | any wait on a word that processes share | the system's |
 //!
@@ -56,7 +56,7 @@ struct Futex {
     bits: u32,
 }
 
-/// `syscall`, whose arguments come in the same places as if they were declared: five in registers,
+/// `syscall`. Its arguments come in the same places as if they were declared: five in registers,
 /// and the last on the stack. What a caller has not passed is not looked at, as in the C library.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn syscall(
@@ -116,7 +116,7 @@ impl Futex {
         plain(self.call)
     }
 
-    /// Whether the word belongs to the kernel thread, whose fibres would share it.
+    /// Whether the word belongs to the kernel thread: its fibres would share it.
     fn is_of_this_thread(self) -> bool {
         parker::is_of_this_thread(self.word) || thread_locals::have(self.word)
     }

@@ -1,4 +1,4 @@
-//! The word by which std parks a thread (`std::thread::park`).
+//! The word that std parks a thread by (`std::thread::park`).
 //!
 //! It lies in the kernel thread's `Thread`, so all fibres of a processor have the same one. If two
 //! of them waited for it, they would take each other's tokens. So a wait for it is the thread's, as

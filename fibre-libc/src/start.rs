@@ -15,7 +15,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// The number of the thread that makes the calls of a check; zero if none does.
 static CHECKING: AtomicI32 = AtomicI32::new(0);
 
-/// The word for which that thread has waited; zero for none.
+/// The word that that thread has waited for; zero for none.
 static WAITED_FOR: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether that thread has slept by the C library's name.

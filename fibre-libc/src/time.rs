@@ -34,7 +34,7 @@ unsafe fn sleep_by(clock: clockid_t, absolute: bool, time: *const timespec) -> R
     Ok(())
 }
 
-/// Whether a time is none, or the clock shows that moment already.
+/// Whether a time is invalid, or the clock shows that moment already.
 fn is_over(clock: clockid_t, absolute: bool, time: &timespec) -> bool {
     let mut now = timespec {
         tv_sec: 0,

@@ -30,7 +30,7 @@ unsafe extern "C" fn ppoll(
     signals: *const libc::sigset_t,
 ) -> c_int {
     if !signals.is_null() || !may_switch() {
-        // SAFETY: null, or the caller's time, of which the kernel writes to a copy.
+        // SAFETY: null, or the caller's time; the kernel writes to a copy of it.
         let mut copy = match unsafe { Trusted::fetch_any(timeout) } {
             Ok(copy) => copy,
             Err(error) => return finish(Err(error)),
