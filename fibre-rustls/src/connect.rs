@@ -22,7 +22,7 @@ pub struct TlsConnector {
 }
 
 impl TlsConnector {
-    /// A connector with this configuration, whose handshakes may take 10 seconds.
+    /// A connector with this configuration. Its handshakes may take 10 seconds.
     #[must_use]
     pub fn new(config: Arc<ClientConfig>) -> Self {
         Self {
@@ -64,7 +64,7 @@ pub struct TlsAcceptor {
 }
 
 impl TlsAcceptor {
-    /// An acceptor with this configuration, whose handshakes may take 10 seconds.
+    /// An acceptor with this configuration. Its handshakes may take 10 seconds.
     #[must_use]
     pub fn new(config: Arc<ServerConfig>) -> Self {
         Self {

@@ -7,9 +7,9 @@
 //! * `output`, held by a writer until its call ends, with records that have not been sent;
 //! * `connection`, held for as long as rustls computes, and never while a call waits.
 //!
-//! **Order.** Records go to the peer in the order in which rustls has made them. So who takes
-//! records out of `connection` holds `output` from then on until they are sent, or have been left
-//! there: `output` is locked before `connection`.
+//! **Order.** Records go to the peer in the order rustls has made them. So who takes records out of
+//! `connection` holds `output` from then on until they are sent, or have been left there: `output`
+//! is locked before `connection`.
 //!
 //! **Answers.** What is read may have to be answered: with an alert, a key.
 //! The reader sends that if no writer holds `output`. It does not wait for one, which may wait for
@@ -17,7 +17,7 @@
 //! after it has let go of `output`, so either of them sends it.
 //!
 //! **Errors.** A call that fails for lack of time leaves the rest of its records in `output`, and
-//! the next one begins with them. A writer whose text has been taken says so, whether it could be
+//! the next one begins with them. A writer says when its text has been taken, whether that could be
 //! sent or not: that it could not, the next call finds.
 
 use crate::transport::Transport;
@@ -40,7 +40,7 @@ struct Input {
     buffer: Vec<u8>,
     /// Its place there.
     rest: Range<usize>,
-    /// The mistake of the peer's after which nothing more is looked at.
+    /// The peer's mistake, if it has made one; nothing more is looked at then.
     mistake: Option<rustls::Error>,
 }
 
@@ -54,7 +54,7 @@ struct Output {
     is_ended: bool,
 }
 
-/// A stream's state. See the module text.
+/// A stream's state.
 pub(crate) struct Engine<S> {
     connection: Mutex<Connection>,
     input: Mutex<Input>,

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
 
-/// A farewell is an end; a cut is none. After either, reading says the same again.
+/// A farewell is an end; a cut is not. After either, reading says the same again.
 #[test]
 fn a_cut_is_told_from_an_end() {
     for_each_cluster(|_| {

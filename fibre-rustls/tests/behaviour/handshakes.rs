@@ -1,4 +1,4 @@
-//! Clients and servers that come to terms, or do not, and within which time.
+//! Clients and servers that come to terms, or do not, and how long that may take.
 
 use crate::peers::*;
 use crate::support::{for_each_cluster, sockets, watched};

@@ -73,7 +73,7 @@ pub(crate) fn name() -> ServerName<'static> {
     ServerName::try_from("localhost").unwrap()
 }
 
-/// A server whose every connection is served by a fibre; it ends with the process.
+/// A server with a fibre for every connection; it ends with the process.
 pub(crate) fn server(
     acceptor: TlsAcceptor,
     serve: impl Fn(io::Result<Tls>) + Send + Sync + 'static,
