@@ -35,7 +35,7 @@ impl FibreTransport {
         }
     }
 
-    /// By which the agent ends the connection.
+    /// The error that makes the agent end the connection.
     pub(crate) fn shutdown_handle(&self) -> Weak<dyn ShutdownHandle> {
         let handle: Weak<Shared> = Arc::downgrade(&self.stream);
         handle

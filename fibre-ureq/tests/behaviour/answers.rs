@@ -64,7 +64,7 @@ fn large_bodies_go_both_ways() {
     });
 }
 
-/// The same over TLS, whose server has `fibre-rustls`; one that nobody vouches for is refused.
+/// The same over TLS, with a server by `fibre-rustls`; one that nobody vouches for is refused.
 #[test]
 fn tls_is_spoken() {
     watched(|| {
