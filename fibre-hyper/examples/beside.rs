@@ -118,9 +118,9 @@ fn answered(load: Load, text: &str) -> anyhow::Result<u64> {
 /// A server that runs until it is dropped.
 struct Server {
     child: Child,
-    /// Its standard input, with which it ends.
+    /// Its standard input; it ends with that.
     input: Option<ChildStdin>,
-    /// Its standard output, to which it has more to say.
+    /// Its standard output; it has more to say there.
     output: BufReader<ChildStdout>,
     /// Where it listens.
     address: String,

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// Has the time-outs pass that hyper's builders are given, by fibres of the cluster whose fibre
+/// The time-outs that hyper's builders are given, by fibres: those of the cluster of the fibre that
 /// polls, or of the default cluster.
 ///
 /// ```
