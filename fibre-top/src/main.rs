@@ -1,7 +1,7 @@
 //! `fibre-top`: what the fibres and processors of a process do, while it runs, and when it hangs.
 //!
 //! Nothing has to be built into that process or switched on in it: each that uses fibre has a page,
-//! of which it writes nothing until somebody reads it. A kernel thread of the process writes, so it
+//! and writes nothing of it until somebody reads it. A kernel thread of the process writes, so it
 //! does so when every processor hangs. Modules, lowest first:
 //!
 //! | module | what it is |
@@ -47,7 +47,7 @@ struct Arguments {
 /// How long `--once` waits for the names of functions, once all else is there.
 const NAMES: Duration = Duration::from_secs(3);
 
-/// The time over which `--once` counts, at least.
+/// The time that `--once` counts over, at least.
 const INTERVAL_US: u64 = 500_000;
 
 fn main() -> ExitCode {

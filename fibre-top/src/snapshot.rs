@@ -1,5 +1,5 @@
-//! What a process says on its page: JSON, of which what is not known is skipped, and what is
-//! missing has its default. `fibre-inspect` writes it (`snapshot`).
+//! What a process says on its page: JSON. Unknown parts of it are skipped, and missing ones have
+//! their defaults. `fibre-inspect` writes it (`snapshot`).
 
 use serde::{Deserialize, Serialize};
 

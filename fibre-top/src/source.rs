@@ -31,7 +31,7 @@ pub(crate) enum Failure {
     Forbidden,
     /// It has no page.
     NoPage,
-    /// It has a file of that name, which is none of ours.
+    /// It has a file of that name, which is not ours.
     Foreign(&'static str),
     /// Its page has this version.
     Version(u32),
@@ -159,7 +159,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, to which no reference is left.
+        // SAFETY: the mapping of `new`, and no reference to it is left.
         let _ = unsafe { munmap(self.0.cast(), SIZE) };
     }
 }
@@ -169,7 +169,7 @@ impl Drop for Mapped {
 pub(crate) struct Source {
     process: u32,
     page: Mapped,
-    /// The page's file, with a lock by which the process knows of this reader.
+    /// The page's file, with a lock that tells the process of this reader.
     _file: File,
     /// Becomes readable when the process ends.
     end: OwnedFd,

@@ -25,7 +25,7 @@ pub(crate) struct Place {
     pub(crate) count: u64,
 }
 
-/// The least time from which rates are made, in microseconds. A busy process may write one snapshot
+/// The least time that rates are made from, in microseconds. A busy process may write one snapshot
 /// late and the next one in time; of what happens between the two, a rate would be chance.
 const LEAST_US: u64 = 250_000;
 
@@ -37,7 +37,7 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// The snapshot from which on the rates of `now` are made. The next one is compared with `now`.
+    /// The snapshot that the rates of `now` count from. The next one is compared with `now`.
     pub(crate) fn of(&mut self, now: &Snapshot) -> &Snapshot {
         let since_last = now.at_us.saturating_sub(self.last.at_us);
         // Another process has taken the place of one that has forked, and has a time of its own.
@@ -61,7 +61,7 @@ pub(crate) struct View {
     pub(crate) rates: Vec<Vec<Rates>>,
     /// Spawns per second of each cluster.
     pub(crate) spawns: Vec<f64>,
-    /// By the functions with which fibres began, those with most fibres first.
+    /// By the functions that fibres began with, those with most fibres first.
     pub(crate) places: Vec<Place>,
 }
 

@@ -263,8 +263,8 @@ fn a_process_all_of_whose_processors_hang() {
         stay();
     }
     let hung = Subject::start("hung");
-    // On a busy machine a thread may have no CPU on which to tell its stack; and the processors may
-    // just be about to run the fibres.
+    // On a busy machine a thread may have no CPU to tell its stack on; and the processors may just
+    // be about to run the fibres.
     let is_seen = |view: &Value| {
         let groups = view["snapshot"]["look"]["groups"].as_array().unwrap();
         let hogs = groups.iter().filter(|group| {
@@ -425,7 +425,7 @@ fn files_that_are_no_pages() {
         fails(own, error);
         drop(file);
     }
-    // Pages on which nobody writes, or half of a text, or more than there is room for.
+    // Pages that nobody writes, or half of a text, or more than there is room for.
     for (sequence, length) in [(0, 0), (3, 5), (4, u64::MAX), (4, SIZE as u64)] {
         let (sequence, length) = (number(sequence), number(length));
         let words = [
@@ -442,7 +442,7 @@ fn files_that_are_no_pages() {
     }
 }
 
-/// A text that is none: the page's writer is no friend.
+/// An invalid text: the page's writer is no friend.
 #[test]
 fn a_text_that_is_not_json() {
     if plays("liar") {
