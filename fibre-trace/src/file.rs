@@ -37,7 +37,7 @@ pub(crate) struct Track {
     pub(crate) lost: u64,
     /// How many events were lost as two plain threads had some at the same moment.
     pub(crate) dropped: u64,
-    /// The events, in the order in which they were written.
+    /// The events, in the order they were written.
     pub(crate) events: Vec<[u64; 2]>,
 }
 
@@ -148,7 +148,7 @@ impl File {
     }
 }
 
-/// Reads a track. A last event of which a part is missing is left out.
+/// Reads a track. A last event with a part missing is left out.
 fn track(mut bytes: Bytes<'_>) -> Result<Track> {
     let is_processor = bytes.u32()? != 0;
     let mut track = Track {

@@ -61,7 +61,7 @@ pub(crate) enum Waker {
 /// A fibre made ready, or spawned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wake {
-    /// The place of the track on which this was recorded.
+    /// The place of the track that this was recorded on.
     pub(crate) track: usize,
     pub(crate) at: u64,
     pub(crate) fibre: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Wait {
     pub(crate) over: bool,
 }
 
-/// A time in which a processor slept, delivered events, or the like.
+/// A time when a processor slept, delivered events, or the like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) track: usize,
@@ -115,7 +115,7 @@ pub(crate) struct Steal {
     pub(crate) victim: u32,
 }
 
-/// All that has happened. See the module text.
+/// All that has happened.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// For each track, the first tick that it tells of.
@@ -135,9 +135,9 @@ pub(crate) struct History {
 /// What is known of a fibre at some time.
 #[derive(Debug, Default)]
 struct Fibre {
-    /// The track on which it runs.
+    /// The track that it runs on.
     runs: Option<usize>,
-    /// The wake-up after which it has not run.
+    /// The wake-up that it has not run after.
     wake: Option<usize>,
     /// Its wait that is not over.
     wait: Option<usize>,

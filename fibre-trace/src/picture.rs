@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(steps, [1, 100, 100, 200_000, 500_000]);
     }
 
-    /// A processor on which fibre 7 wakes fibre 3, which runs, and sleeps before that.
+    /// A processor where fibre 7 wakes fibre 3, which runs, and sleeps before that.
     fn traced() -> File {
         let word = |fibre: u64| fibre << 22;
         let events = [

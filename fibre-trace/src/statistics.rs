@@ -1,6 +1,6 @@
 //! Percentiles, and times in words.
 
-/// Times of which percentiles are asked, in nanoseconds.
+/// Times that percentiles are asked of, in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     all: Vec<u64>,

@@ -120,7 +120,7 @@ impl<'a> Summary<'a> {
         Ok(())
     }
 
-    /// The row of the processor whose track has this place.
+    /// The row of the processor with the track at this place.
     fn processor(
         &self,
         f: &mut fmt::Formatter<'_>,

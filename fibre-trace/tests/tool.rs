@@ -45,7 +45,7 @@ fn program() {
 struct Folder(PathBuf);
 
 impl Folder {
-    /// Has another process run the calling test, and the program in it.
+    /// Makes another process run the calling test, and the program in it.
     fn with_trace() -> Self {
         let test = thread::current().name().unwrap().to_owned();
         let name = format!("fibre-tool-{}-{test}", std::process::id());

@@ -12,7 +12,7 @@
 //!
 //! * `schema`: the messages of the format;
 //! * `packets`: packets one behind the other;
-//! * `scene`: what is drawn on which track.
+//! * `scene`: what is drawn, and on what track.
 
 mod packets;
 mod scene;

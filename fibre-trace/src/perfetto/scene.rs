@@ -1,4 +1,4 @@
-//! What is drawn on which track.
+//! What is drawn, and on what track.
 
 use super::packets::{Details, Packets};
 use crate::awaited;
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 /// The track of the process.
 const PROCESS: u64 = 1;
 
-/// The track below which those of fibres are.
+/// The track above those of fibres.
 const FIBRES: u64 = 2;
 
 /// Tracks of processors begin here.
