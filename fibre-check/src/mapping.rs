@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-/// The header, whose `#pragma redefine_extname` lines are the list of all mapped names.
+/// The header. Its `#pragma redefine_extname` lines are the list of all mapped names.
 const HEADER: &str = include_str!("../../fibre-capi/include/fibre_pthread.h");
 
-/// The page whose table says what is not mapped, and why.
+/// The page with the table of what is not mapped, and why.
 const PAGE: &str = include_str!("../../docs/c/mapping.md");
 
 /// The lines of the page around the table.

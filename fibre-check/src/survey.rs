@@ -1,8 +1,8 @@
 //! What an ELF file says of itself: its thread-locals, and the functions that it wants from others.
 //!
-//! A linked program or library without a symbol table still has the segment of its thread-locals,
-//! whose size is all that is then known. What a program has linked in from the static library
-//! cannot be told from its own: look at its objects.
+//! A linked program or library without a symbol table still has the segment of its thread-locals.
+//! Its size is all that is then known. What a program has linked in from the static library cannot
+//! be told from its own: look at its objects.
 //!
 //! Objects for optimisation at link time may be no machine code yet. Of these nothing can be told,
 //! and that is an error.
