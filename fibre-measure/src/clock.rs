@@ -65,7 +65,7 @@ impl Stopwatch {
         Self::start_on(&[CpuClock::own()])
     }
 
-    /// Begins to measure these processes, whose CPU times add up.
+    /// Begins to measure these processes. Their CPU times add up.
     pub fn start_on(clocks: &[CpuClock]) -> io::Result<Self> {
         Ok(Self {
             clocks: clocks.to_vec(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 ///
 /// # Errors
 ///
-/// In words, if it is none, or longer than a [`Duration`] may be.
+/// In words, if it is not a duration, or longer than a [`Duration`] may be.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),

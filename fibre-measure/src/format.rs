@@ -3,8 +3,7 @@
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
-/// An empty table in Markdown whose columns after the first `text` ones hold
-/// figures.
+/// An empty table in Markdown; its columns after the first `text` ones hold figures.
 pub fn table(header: &[&str], text: usize) -> Table {
     let mut table = Table::new();
     table

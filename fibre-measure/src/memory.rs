@@ -66,7 +66,7 @@ pub fn kernel_memory() -> io::Result<u64> {
     Ok(field(&all, "Slab:")? + field(&all, "KernelStack:")?)
 }
 
-/// Finds a field, whose unit is always KiB.
+/// Finds a field. Its unit is always KiB.
 fn field(text: &str, name: &str) -> io::Result<u64> {
     let value = || {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;

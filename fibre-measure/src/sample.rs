@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What one repetition of a workload measured: the one line of JSON with which
-/// a peer program answers the harness.
+/// What one repetition of a workload measured: the one line of JSON that a peer program answers the
+/// harness with.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
     /// Operations that were done.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The readings of all repetitions, in the order in which they were made. One that is not a number
-/// stands for a repetition without a reading, so that [`paired`](Self::paired) ones stay together;
-/// no figure counts it.
+/// The readings of all repetitions, in the order they were made. One that is not a number stands
+/// for a repetition without a reading, so that [`paired`](Self::paired) ones stay together; no
+/// figure counts it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<Option<f64>>")]
 pub struct Series(Vec<f64>);

@@ -18,11 +18,11 @@ const AXES: (u32, u32) = (340, 300);
 const COLUMNS: usize = 2;
 /// Width of the legend at the right of a panel.
 const LEGEND: u32 = 190;
-/// Points of a curve up to which each gets a dot; the dots of more would hide other curves.
+/// How many points of a curve get a dot each; the dots of more would hide other curves.
 const DOTTED: usize = 40;
 /// Room for the title above all panels.
 const TITLE: u32 = 60;
-/// Pixels by which marks of neighbouring subjects lie apart at one place.
+/// Pixels between marks of neighbouring subjects at one place.
 const BESIDE: i32 = 4;
 
 /// One coordinate system.
@@ -37,10 +37,10 @@ pub struct Panel {
     pub curves: Vec<Curve>,
 }
 
-/// An axis: what it shows, in which unit.
+/// An axis: what it shows, and its unit.
 #[derive(Clone)]
 pub struct Axis {
-    /// What it shows, in which unit.
+    /// What it shows, and its unit.
     pub label: String,
     /// How values lie on it.
     pub scale: Scale,

@@ -6,8 +6,8 @@
 //! has the same colour everywhere.
 //!
 //! A picture is read without its report: it says which direction is better (in the labels of its
-//! axes), how far repetitions lie apart (thin lines), and on which machine and day it was measured
-//! (the note). No mark hides another: those of one place lie beside each other.
+//! axes), how far repetitions lie apart (thin lines), and where and when it was measured (the
+//! note). No mark hides another: those of one place lie beside each other.
 
 mod colours;
 mod dots;
