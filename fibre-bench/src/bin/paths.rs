@@ -89,7 +89,7 @@ const PATHS: [Path; 12] = [
 /// looks back gets before zero.
 static CLOCK: AtomicI64 = AtomicI64::new(1_000_000_000);
 
-/// Replaces libc's in this program, for all clocks. See the module text.
+/// Replaces libc's in this program, for all clocks.
 ///
 /// # Safety
 ///
