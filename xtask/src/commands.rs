@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-/// The exit code by which `timeout` says that the time was up.
+/// The exit code of `timeout` when the time was up.
 const TIMED_OUT: i32 = 124;
 
 /// The same command under `timeout` if there is a budget.

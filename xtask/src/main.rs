@@ -56,9 +56,9 @@ struct Arguments {
 enum Task {
     /// All tests, debug build
     Test(test::Options),
-    /// The suites in which fibres wait and move, with link-time optimisation
+    /// The suites that make fibres wait and move, with link-time optimisation
     Lto(test::Options),
-    /// The other suites of the facade, and those of the crates in which fibres wait, in release
+    /// The other suites of the facade, and those of the crates that make fibres wait, in release
     Release(test::Options),
     /// Loom models of the lock-free words, queues and slots
     Loom(loom::Options),

@@ -22,7 +22,7 @@ fn parts(text: &str) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
     Parser::new_ext(text, options).into_offset_iter()
 }
 
-/// All links and images, in the order in which they begin.
+/// All links and images, in the order they begin.
 pub(crate) fn links(text: &str) -> Vec<Link> {
     let links = parts(text).filter_map(|(event, range)| match event {
         Event::Start(
@@ -46,7 +46,7 @@ pub(crate) fn links(text: &str) -> Vec<Link> {
     links.collect()
 }
 
-/// The names by which links reach the page's headings.
+/// The names that links reach the page's headings by.
 pub(crate) fn anchors(text: &str) -> BTreeSet<String> {
     let (mut heading, mut anchors) = (None::<String>, BTreeSet::new());
     let mut uses = BTreeMap::<String, usize>::new();

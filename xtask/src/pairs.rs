@@ -1,9 +1,9 @@
 //! Few rows of a table that show every pair of values side by side.
 //!
-//! All combinations of many choices are far too many to test, and faults that need three
-//! choices at once are rare; a set of rows in which each value of each choice meets each
-//! value of each other choice (*all-pairs*) is small. It is built greedily: each row takes,
-//! choice by choice, the value that forms the most pairs not yet seen.
+//! All combinations of many choices are far too many to test, and faults that need three choices at
+//! once are rare; a set of rows where each value of each choice meets each value of each other
+//! choice (*all-pairs*) is small. It is built greedily: each row takes, choice by choice, the value
+//! that forms the most pairs not yet seen.
 
 /// Rows of value numbers, one number per choice, for choices with so many values each. Every
 /// pair of values of two choices occurs in at least one row.

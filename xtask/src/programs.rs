@@ -20,7 +20,7 @@ use crate::workspace::read_manifest;
 pub(crate) struct Program {
     /// Its package.
     pub(crate) package: String,
-    /// The folder of the package, in which it runs.
+    /// The folder of the package; it runs there.
     folder: PathBuf,
     /// The target that it tests, or is.
     pub(crate) target: String,

@@ -5,8 +5,7 @@
 //! failure ends the lane: its error goes up, and the summary lists what ran, what failed and how
 //! long each took.
 //!
-//! A step of tests must have run at least one test: a lane whose tests have vanished fails instead
-//! of passing.
+//! A step of tests must have run at least one test: a lane without tests fails instead of passing.
 //!
 //! With a *second chance* the few tests of a step that failed run once more, by themselves. If they
 //! pass then, so does the step, and the summary names them: each shows a fault, of a test or of
@@ -99,8 +98,8 @@ impl Steps {
         self.run_programs(title, command, usize::from(some_must_run))
     }
 
-    /// Runs a `cargo test` command that must succeed, in at least so many programs of which a test
-    /// must have passed.
+    /// Runs a `cargo test` command that must succeed, in at least so many programs with a test that
+    /// has passed.
     pub(crate) fn run_programs(
         &mut self,
         title: &str,
@@ -281,7 +280,7 @@ fn remark(verdict: &Verdict, failed: &[String], least: usize) -> Result<String> 
     if least > 0 && passed == 0 {
         bail!("not a single test ran");
     }
-    // One whose tests have all passed only when they ran once more counts, too.
+    // One with tests that have all passed only when they ran once more counts, too.
     if verdict.programs + failed.len() < least {
         bail!(
             "tests of {} programs ran, of {least} they should",

@@ -62,7 +62,7 @@ impl Workspace {
         Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 
-    /// A build directory of its own for a lane whose compiler flags differ, so that lanes do not
+    /// A build directory of its own for a lane with other compiler flags, so that lanes do not
     /// rebuild each other.
     pub(crate) fn target_dir(&self, lane: &str) -> PathBuf {
         base().join(lane)

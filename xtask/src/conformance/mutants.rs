@@ -2,7 +2,7 @@
 //!
 //! A *mutant* is the program with one function made wrong by a macro: it does nothing and returns
 //! 0, or it does nothing and fails. If the program then ends as it should, it has not noticed: the
-//! mutant *survives*. A program of which no mutant is caught shows nothing. First the functions
+//! mutant *survives*. A program shows nothing if none of its mutants is caught. First the functions
 //! that the clause names take their turn, then the others that the text calls, until one is caught.
 //!
 //! The macro comes after the system's headers and before everything else, so that what the

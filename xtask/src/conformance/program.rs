@@ -9,7 +9,7 @@
 //! * `/* flags: -std=c99 -O0 */`: more flags for the compiler; with several such lines it is
 //!   compiled once with each.
 //! * `/* with: FIBRE_MAIN=1 */`: set in its environment.
-//! * `/* mutant: volatile static */`: a macro by which the program must fail, see
+//! * `/* mutant: volatile static */`: a macro that must make the program fail, see
 //!   [`super::mutants`].
 //! * `/* patience: 120 */`: it may run for so many seconds, as it waits for what takes longer on a
 //!   busy machine.
@@ -25,7 +25,7 @@ use walkdir::WalkDir;
 /// Where programs lie, relative to the workspace's root.
 pub(crate) const FOLDER: &str = "fibre-capi/tests";
 
-/// The folder whose folders are families by themselves.
+/// The folder with folders that are families by themselves.
 const CLAUSES: &str = "conformance";
 
 /// The family of clauses that the system's library does not keep to, or that POSIX leaves open.
@@ -58,7 +58,7 @@ pub(crate) struct Program {
     pub(crate) variants: Vec<Vec<String>>,
     /// Added to its environment.
     pub(crate) variables: Vec<(String, String)>,
-    /// Macros by which it must fail, besides the usual ones.
+    /// Macros that must make it fail, besides the usual ones.
     pub(crate) mutants: Vec<String>,
     /// How long it may run, if it is not as long as others.
     pub(crate) patience: Option<Duration>,
@@ -75,7 +75,7 @@ pub(crate) enum Ending {
     Signal(i32),
 }
 
-/// Whose threads a program is compiled for.
+/// What threads a program is compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Library {
     /// The system's.
@@ -85,7 +85,7 @@ pub(crate) enum Library {
 }
 
 impl Program {
-    /// All programs whose path contains one of these words; all, if there is none.
+    /// All programs with one of these words in their path; all, if there is none.
     pub(crate) fn find(root: &Path, words: &[String]) -> Result<Vec<Self>> {
         let mut programs = Vec::new();
         for entry in WalkDir::new(root.join(FOLDER)).sort_by_file_name() {
@@ -145,7 +145,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Follows a directive; other comments are none.
+    /// Follows a directive; other comments are not directives.
     fn apply(&mut self, word: &str, value: &str) -> Result<()> {
         match word {
             "ends" => self.ending = Ending::parse(value)?,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-/// Instructions below which a function is not worth a line, and a change not a verdict.
+/// Fewer instructions than this make a function not worth a line, and a change not a verdict.
 pub(crate) const NEGLIGIBLE: f64 = 0.5;
 
 /// Instructions for one operation.

@@ -35,7 +35,7 @@ const HEADING: &str = "\
 
 ";
 
-/// By which share counts may exceed the kept ones.
+/// The share that counts may exceed the kept ones by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Tolerance {
     /// The share for Rust code.
@@ -61,7 +61,7 @@ struct KeptPath {
     libc_tolerance: Option<f64>,
 }
 
-/// The file. See the module text.
+/// The file.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Kept {
     /// The tolerances of paths without their own.

@@ -28,8 +28,8 @@ pub(crate) struct Profile(BTreeMap<Place, u64>);
 struct Place {
     /// The function in the program.
     function: String,
-    /// The source: a file of this workspace, or the name of a crate. `None` for what is not Rust,
-    /// whose sources are not known everywhere.
+    /// The source: a file of this workspace, or the name of a crate. `None` for what is not Rust:
+    /// its sources are not known everywhere.
     origin: Option<String>,
 }
 
@@ -139,7 +139,7 @@ fn number(text: &str) -> Result<u64> {
 mod tests {
     use super::*;
 
-    /// A profile in which the loop of a path has executed this for each operation, besides what it
+    /// A profile of a path with a loop that has executed this for each operation, besides what it
     /// took to start.
     fn profile(operations: u64, fifo: u64, malloc: u64) -> String {
         let (fifo, malloc) = (operations * fifo, operations * malloc);

@@ -59,7 +59,7 @@ impl Setting {
             .collect()
     }
 
-    /// For which machines the compiler built.
+    /// What machines the compiler built for.
     pub(crate) fn target(&self) -> &str {
         &self.0[0]
     }

@@ -83,7 +83,7 @@ pub(crate) fn row(name: &str, kept: Option<&Counts>, counted: &Counts, verdict: 
 }
 
 /// How a path has become dearer: sums, then the functions that grew, most first, then those that
-/// shrank, into which part of the former may have moved.
+/// shrank: part of the former may have moved into them.
 pub(crate) fn report(name: &str, kept: &Counts, counted: &Counts, tolerance: Tolerance) -> String {
     let mut text = format!("{name}: instructions for one operation, before and now");
     let sums = [

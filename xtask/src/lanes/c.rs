@@ -56,7 +56,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// In which settings to run.
+    /// The settings to run in.
     fn settings(&self) -> Vec<Setting> {
         let settings = SETTINGS.into_iter();
         settings

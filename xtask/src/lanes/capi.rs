@@ -247,7 +247,7 @@ impl Place {
         self.lib(&format!("lib{NAME}.a"))
     }
 
-    /// The name by which programs find the shared library.
+    /// The name that programs find the shared library by.
     fn soname(&self) -> String {
         format!("lib{NAME}.so.{INTERFACE}")
     }
@@ -286,8 +286,8 @@ impl Place {
             replace(&self.shared(), copy(made))?;
             return replace(&self.archive(), copy(archive));
         }
-        // A debugger refuses symbols of another build, so the short time in which the new ones lie
-        // beside the old library does no harm.
+        // A debugger refuses symbols of another build, so the short time with the new ones beside
+        // the old library does no harm.
         let beside = symbols::beside(&self.shared())?;
         fs::create_dir_all(beside.parent().context("it lies nowhere")?)?;
         replace(&beside, |new| symbols::keep(&made, new))?;

@@ -49,6 +49,9 @@ pub(crate) struct Options {
     /// Draw the folders of each crate and their imports into docs/rooms before
     #[arg(long)]
     graph: bool,
+    /// Lower the limits in xtask/phrase-limits.txt to what is left of each phrase before
+    #[arg(long)]
+    phrases: bool,
     /// Print size, unsafety and surface of the libraries instead, of this tree or of another one
     #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = ".")]
     figures: Option<PathBuf>,
@@ -63,6 +66,9 @@ pub(crate) fn tidy(workspace: &Workspace, steps: &mut Steps, options: &Options) 
     }
     if options.graph {
         tidy::draw(workspace)?;
+    }
+    if options.phrases {
+        tidy::lower_phrases(workspace)?;
     }
     source_rules(workspace, steps)
 }

@@ -29,7 +29,7 @@ const ROOM: u64 = 25 << 30;
 /// How long all of it may take.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Minutes of wall time for all steps together, after which what runs is taken to hang
+    /// Minutes of wall time for all steps together; what still runs then is taken to hang
     #[arg(long, default_value_t = 86)]
     budget_minutes: u64,
 }

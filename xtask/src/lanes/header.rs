@@ -94,7 +94,7 @@ fn remark(header: &str) -> String {
     format!("{} functions", functions(header))
 }
 
-/// The first line in which two texts differ.
+/// The first line where two texts differ.
 fn first_difference(one: &str, other: &str) -> Option<usize> {
     if one == other {
         return None;

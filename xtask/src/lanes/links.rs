@@ -26,7 +26,7 @@ const SOURCES: [&str; 2] = [
 /// The target that must be named where compiler flags are not for build scripts.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// How the crates are built: quickly, as what matters is in which way they are linked.
+/// How the crates are built: quickly, as what matters is how they are linked.
 struct Build {
     /// Its name.
     name: &'static str,
@@ -69,7 +69,7 @@ enum Library {
 }
 
 impl Link {
-    /// One in which all calls are to block the fibre.
+    /// A program with calls that are all to block the fibre.
     const fn new(linker: Linker, library: Library) -> Self {
         Self {
             linker,

@@ -4,7 +4,7 @@
 //! That flag rebuilds every dependency, hence the build directory of its own. Models are built with
 //! optimisation, and count without wrapping all the same: a permit that is given back twice is a
 //! number below zero, which a model that looks at something else would not see. A crate listed in
-//! [`MODELLED`] without a model is an error, and so is a crate whose models hold no test.
+//! [`MODELLED`] without a model is an error, and so is a crate with models that hold no test.
 
 use std::fs;
 use std::path::Path;

@@ -1,11 +1,10 @@
 //! `package`: what the registry would be given, built from nothing else.
 //!
 //! What cargo has packed of each published crate is unpacked and compiled in a workspace of its
-//! own, in which these crates stand for those of the registry: nothing needs to be there yet.
-//! (cargo's own verification has such a stand-in, too, but unpacks a version once and for all.)
-//! Each crate must bring both licences and a page about itself. The facade must not be among what
-//! is published of the crates below it: their examples need it, and on the registry that would be a
-//! cycle.
+//! own, where these crates stand for those of the registry: nothing needs to be there yet. (cargo's
+//! own verification has such a stand-in, too, but unpacks a version once and for all.) Each crate
+//! must bring both licences and a page about itself. The facade must not be among what is published
+//! of the crates below it: their examples need it, and on the registry that would be a cycle.
 
 use std::fmt::Write;
 use std::fs;
@@ -94,8 +93,7 @@ fn unpack(workspace: &Workspace, place: &Path) -> Result<Vec<String>> {
     PUBLISHED.iter().map(unpack_one).collect()
 }
 
-/// The manifest of a workspace in which the crates in these folders stand for those of the
-/// registry.
+/// The manifest of a workspace where the crates in these folders stand for those of the registry.
 fn stand_in(folders: &[String]) -> String {
     let mut manifest = format!("[workspace]\nresolver = \"3\"\nmembers = {folders:?}\n\n");
     manifest.push_str("[patch.crates-io]\n");

@@ -1,10 +1,10 @@
 //! `policies`: the behaviour suite under every scheduling policy.
 //!
-//! Policies are builder values whose defaults come from the environment, so the same test
-//! binaries run once per row of a table of variables. By default the rows show every *pair*
-//! of values; `--all` runs every combination. Moving started fibres cannot be asked for by
-//! the environment alone: the tests' own variable `FIBRE_TEST_MOVES` makes them take the
-//! `unsafe` opt-in, whose contract they keep.
+//! Policies are builder values with defaults from the environment, so the same test binaries run
+//! once per row of a table of variables. By default the rows show every *pair* of values; `--all`
+//! runs every combination. Moving started fibres cannot be asked for by the environment alone: the
+//! tests' own variable `FIBRE_TEST_MOVES` makes them take the `unsafe` opt-in. They keep its
+//! contract.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ use crate::side_by_side::Tests;
 use crate::steps::Steps;
 use crate::workspace::Workspace;
 
-/// The choices that are enums, all of whose values are tried.
+/// The choices that are enums; all of their values are tried.
 const CHOICES: [&Choice; 4] = [
     &choices::QUEUE,
     &choices::PLACEMENT,

@@ -1,9 +1,9 @@
 //! `pollers`: the tests of I/O with every poller.
 //!
-//! The poller is a builder value whose default comes from the environment, so the same test
-//! binaries run once per poller. The switches of I/O take turns, each value with several pollers,
-//! and so do some policies of the scheduler. What a poller promises beyond that,
-//! `tests/io/pollers.rs` tests for each of them by itself.
+//! The poller is a builder value with a default from the environment, so the same test binaries run
+//! once per poller. The switches of I/O take turns, each value with several pollers, and so do some
+//! policies of the scheduler. What a poller promises beyond that, `tests/io/pollers.rs` tests for
+//! each of them by itself.
 
 use std::process::Command;
 
@@ -23,8 +23,7 @@ const TABLE: &str = "fibre-core/src/config/pollers.rs";
 /// many pollers.
 const CHOICES: [(&Choice, usize); 2] = [(&choices::QUEUE, 2), (&choices::PLACEMENT, 1)];
 
-/// What else takes turns: variables, and their values, of which the next one comes after so many
-/// pollers.
+/// What else takes turns: variables, and their values; the next one comes after so many pollers.
 const OTHERS: [(&str, usize, &[&str]); 5] = [
     ("FIBRE_BATCHED_UNBLOCKING", 1, &["1", "0"]),
     ("FIBRE_YIELD_BEFORE_READ", 2, &["1", "0"]),
@@ -33,7 +32,7 @@ const OTHERS: [(&str, usize, &[&str]); 5] = [
     ("FIBRE_TEST_PROCESSORS", 1, &["1,2", "4", "1,2", "16"]),
 ];
 
-/// The files of tests in which fibres wait for descriptors.
+/// The files of tests that make fibres wait for descriptors.
 const SUITES: [&str; 2] = ["io", "cancel"];
 
 /// Passed to the test binaries.
@@ -64,7 +63,7 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     steps.run_side_by_side(rows)
 }
 
-/// A variable whose values take turns.
+/// A variable with values that take turns.
 struct Turn {
     /// The variable.
     variable: &'static str,

@@ -9,8 +9,8 @@
 //! What is switched off, and why:
 //!
 //! * `detect_stack_use_after_return`: it moves locals to a shadow stack per stack, which is given
-//!   back before a fibre's last function has returned, and whose addresses lie outside the bounds
-//!   that our stack checks know.
+//!   back before a fibre's last function has returned. Its addresses lie outside the bounds that
+//!   our stack checks know.
 //! * `detect_leaks`: the leak checker searches thread stacks and the heap, but not stacks that
 //!   were mapped by us, so everything held only by a suspended fibre would count as leaked.
 //! * `use_sigaltstack`: at the end of a thread the sanitizer unmaps whatever alternate signal

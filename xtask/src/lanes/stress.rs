@@ -12,7 +12,7 @@ use crate::steps::Steps;
 use crate::workspace::cargo;
 
 /// The suites of packages, and the tests in them: a mixture of everything, everything that one can
-/// wait on by itself, time-outs at random moments, descriptors whose numbers are used again,
+/// wait on by itself, time-outs at random moments, descriptors with numbers that are used again,
 /// actors, events, and tasks.
 const SUITES: [(&str, &str, &[&str]); 7] = [
     ("fibre-rt", "stress", &[]),

@@ -1,7 +1,7 @@
 //! `test`: the tests in every build that matters.
 //!
 //! `test` is the debug build, with everything in the workspace. The suites that matter most when
-//! they are optimised are in two others. `lto` has those in which fibres wait and move: with fat
+//! they are optimised are in two others. `lto` has those that make fibres wait and move: with fat
 //! link-time optimisation the compiler keeps thread-local addresses over calls, where debug builds
 //! hide it. (In `tests/migration.rs` every wake lands on another processor.) `release` has the
 //! rest.
@@ -79,9 +79,9 @@ pub(super) const TOGETHER: [(&str, &[&str]); 3] = [
 /// The names of these programs.
 pub(super) const PROGRAMS: [&str; 3] = [TOGETHER[0].0, TOGETHER[1].0, TOGETHER[2].0];
 
-/// The programs that are tested with link-time optimisation, and under each policy: those in which
-/// fibres wait, and may go on elsewhere. Of locks and channels they have `sync_stress`, which uses
-/// them all, and of I/O a part.
+/// The programs that are tested with link-time optimisation, and under each policy: those that make
+/// fibres wait, and perhaps go on elsewhere. Of locks and channels they have `sync_stress`, which
+/// uses them all, and of I/O a part.
 pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
 /// The others, which are tested in release: to optimise one and the same twice takes minutes.
@@ -290,7 +290,7 @@ pub(super) fn facade(
     run_together(steps, lane, options, together, &ALONE, suites)
 }
 
-/// The arguments by which cargo tests these targets.
+/// The arguments that make cargo test these targets.
 fn targets<'a>(names: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
     names.into_iter().flat_map(|name| ["--test", name])
 }

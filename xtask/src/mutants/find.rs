@@ -25,7 +25,7 @@ use crate::tidy::source::{is_test_only, item_attributes};
 /// Statements that are hints.
 const HINTS: [&str; 3] = ["spin_hint();", "thread_yield();", "yield_point();"];
 
-/// All mutants of a file, whose text this is; those within one function follow each other.
+/// All mutants of a file, given its text; those within one function follow each other.
 pub(crate) fn find(text: &str, listed: &Listed) -> Result<Vec<Mutant>> {
     let syntax = syn::parse_file(text).context("no Rust")?;
     let mut finder = Finder {
@@ -44,7 +44,7 @@ pub(crate) fn find(text: &str, listed: &Listed) -> Result<Vec<Mutant>> {
 struct Finder<'a> {
     text: &'a str,
     listed: &'a Listed,
-    /// The type whose methods these are.
+    /// The type that these methods belong to.
     owner: String,
     /// The function.
     function: String,
@@ -305,8 +305,8 @@ fn binds(condition: &Expr) -> bool {
     }
 }
 
-/// The part of a statement that can be left out: one that does something, and whose value nobody
-/// uses.
+/// The part of a statement that can be left out: one that does something, and has a value that
+/// nobody uses.
 fn left_out(statement: &Stmt) -> Option<Span> {
     match statement {
         Stmt::Expr(expression, Some(_)) => {

@@ -1,9 +1,9 @@
 //! What cargo-mutants would change: functions that return at once, other operators, missing signs
 //! and arms.
 //!
-//! cargo-mutants knows which values a function of some type may return, and which operators stand
-//! in for which; its list is taken over. Its own runs build the crate anew for each mutant, and its
-//! tests see one lane only, so the mutants are woven in here.
+//! cargo-mutants knows which values a function of some type may return, and what operators stand in
+//! for each other; its list is taken over. Its own runs build the crate anew for each mutant, and
+//! its tests see one lane only, so the mutants are woven in here.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
@@ -88,7 +88,7 @@ fn counted(place: LineColumn) -> Place {
 }
 
 impl Listed {
-    /// What the function whose body this is may return at once.
+    /// What the function with this body may return at once.
     pub(crate) fn values(&self, body: Span) -> &[String] {
         self.values
             .get(&counted(body.end()))

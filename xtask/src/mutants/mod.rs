@@ -5,7 +5,7 @@
 //! * [`find`]: what could be wrong in a file; [`listed`]: what cargo-mutants would change there.
 //! * [`subjects`]: the files, and the tests that should see a mistake in each.
 //! * [`scratch`]: a copy of the workspace with the mutants, and the test programs built of it.
-//! * [`programs`]: which test comes to which mutant.
+//! * [`programs`]: the mutants that each test reaches.
 //! * [`trial`]: runs the tests of a mutant.
 //! * [`results`]: what came of it, kept from run to run by [`keys`]; [`page`]: the same for people.
 

@@ -146,8 +146,8 @@ pub(crate) fn weave(
 }
 
 impl Woven {
-    /// The mutants that an error at this byte of the woven text is about: those whose own text it
-    /// lies in, else all of the same function as the one before it.
+    /// The mutants that an error at this byte of the woven text is about: those with the text that
+    /// it lies in, else all of the same function as the one before it.
     pub(crate) fn blamed(&self, mutants: &[Mutant], byte: usize) -> Vec<usize> {
         let there = |index: usize| Some((index, self.placed[index]?));
         let all = || (0..mutants.len()).filter_map(there);

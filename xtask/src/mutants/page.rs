@@ -189,7 +189,7 @@ mod tests {
     use crate::mutants::subjects::SUBJECTS;
     use std::collections::BTreeSet;
 
-    /// A file with four statements, the results of which are kept at this path.
+    /// A file with four statements; their results are kept at this path.
     fn tried(path: &Path) -> (File, Results) {
         let text = "fn f() { a(); b(); c(); d(); e(); }".to_owned();
         let mutants = find(&text, &Listed::default()).unwrap();

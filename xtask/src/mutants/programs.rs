@@ -1,4 +1,4 @@
-//! Test programs, and which test comes to which mutant.
+//! Test programs, and the mutants that each test reaches.
 //!
 //! Each test runs once by itself, without a mistake, in a process that marks the mutants that it
 //! asks for. Only these tests run for a mutant; one that no test comes to need not be tried.
@@ -19,7 +19,7 @@ use crate::mutants::scratch::Binary;
 
 /// The mutant that is to act.
 pub(crate) const CHOICE: &str = "FIBRE_MUTANT";
-/// A file in which mutants are marked that are asked for.
+/// A file that marks the mutants that are asked for.
 const REACHED: &str = "FIBRE_MUTANTS_REACHED";
 
 /// The longest that a test may take without a mistake; one that takes longer is not used.
@@ -157,7 +157,7 @@ fn kill(group: &str) {
     let _ = command.status();
 }
 
-/// The test of which this line says that it has failed. Those that have passed are `left` no more.
+/// The test that has failed, as this line says. Those that have passed are `left` no more.
 fn failed_test(line: &str, left: &mut Vec<String>) -> Option<String> {
     let (test, word) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let test = test.trim_end_matches(" - should panic");

@@ -1,4 +1,4 @@
-//! A copy of the workspace into which all mutants are woven, and the test programs built of it.
+//! A copy of the workspace with all mutants woven in, and the test programs built of it.
 //!
 //! There are two builds: the models, under loom, and the tests. A mutant that does not compile is
 //! left out: the compiler says where, and the copy is woven again.
@@ -26,7 +26,7 @@ const QUIET: &str = "--cap-lints=allow -Cdebuginfo=0";
 const ATTEMPTS: usize = 40;
 
 /// The question, as the copy answers it: the environment names the mutant that is to act, and a
-/// file in which each that is asked for is marked.
+/// file to mark each one in that is asked for.
 const HOOK: &str = include_str!("hook.rs.txt");
 
 /// The file that it is added to.

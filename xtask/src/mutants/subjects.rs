@@ -1,5 +1,5 @@
-//! The files whose mistakes are worth looking for, and the narrow lane of each: the models and the
-//! suites that should see them. Unit tests of the file's crate take part in any case.
+//! The files with mistakes that are worth looking for, and the narrow lane of each: the models and
+//! the suites that should see them. Unit tests of the file's crate take part in any case.
 
 #[cfg(test)]
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Which crate may depend on which: a chain, and the arrows point down only.
+//! The crates that each crate may depend on: a chain, and the arrows point down only.
 //!
 //! The arrows are drawn once more in [`DRAWN`]; a package that is not drawn there fails. Manifests
 //! are checked in all their dependency tables, sources for the names of crates above.
@@ -18,7 +18,7 @@ use crate::workspace::{Workspace, read_manifest};
 
 /// The package that users depend on.
 const FACADE: &str = "fibre-rt";
-/// The name by which programs use it.
+/// The name that programs use it by.
 const FACADE_NAME: &str = "fibre";
 
 /// A program without a library, which no source can name; a C function has that name.

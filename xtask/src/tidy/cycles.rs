@@ -41,7 +41,7 @@ fn shortest_cycle(start: usize, imports: &[Import]) -> Option<Vec<Import>> {
     None
 }
 
-/// The cycle through `start`, from the import by which each file was first reached.
+/// The cycle through `start`, from the import that first reached each file.
 fn way_back(start: usize, reached_by: &BTreeMap<usize, Import>) -> Vec<Import> {
     let mut cycle = vec![reached_by[&start]];
     while cycle[cycle.len() - 1].from != start {

@@ -19,7 +19,7 @@ pub(crate) const PATH: &str = "docs/GLOSSARY.md";
 /// The words that need no explanation.
 pub(crate) const FIELD: &str = "xtask/field-words.txt";
 
-/// The crate whose types are looked at.
+/// The crate with the types that are looked at.
 const TYPES: &str = "fibre-core/src";
 
 /// The words that names may have.

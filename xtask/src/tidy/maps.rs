@@ -1,6 +1,6 @@
 //! Maps that hold: the lists of modules in the stories.
 //!
-//! A crate's root has a table whose first column names its rooms in backticks, lowest first: every
+//! A crate's root has a table. The first column names its rooms in backticks, lowest first: every
 //! room stands in one row, and imports from rows above its own, or from its own. The `mod.rs` of a
 //! folder tells what each of its files is, in backticks or as a link; but the files of a folder
 //! `variants` are told by its table and by their own stories. And the code map of

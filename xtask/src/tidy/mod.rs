@@ -6,7 +6,7 @@
 //! * [`page`]: how a file looks. Module docs first, sizes, nothing unfinished.
 //! * [`vocabulary`]: words that a crate must not know, and the hazards that may stand in named
 //!   files only.
-//! * [`arrows`]: which crate may depend on which.
+//! * [`arrows`]: the crates that each crate may depend on.
 //! * [`cycles`]: no import cycle between the modules of a crate; [`modules`] finds the imports,
 //!   [`mentions`] what one module names. [`rooms`]: none between the folders of a crate either.
 //! * [`maps`]: the lists of modules in the stories are complete and in order.
@@ -19,6 +19,7 @@
 //! * [`forms`]: what waits for a lock or a permit has its four forms.
 //! * [`links`]: links between pages lead to files and headings that exist; the guide is complete.
 //! * [`prose`]: sentences name their actor, and lines of documentation what they are about.
+//! * [`phrases`]: turns of phrase that have to be read twice, each with a limit that only falls.
 //! * [`compiler`]: the oldest compiler that is promised is the one that CI builds with.
 //! * [`commits`]: the shape of commit subjects.
 //!
@@ -40,6 +41,7 @@ mod mentions;
 mod modules;
 mod page;
 mod pasted;
+mod phrases;
 mod prose;
 mod rooms;
 pub(crate) mod source;
@@ -83,8 +85,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     violations.extend(forms::check(&sources));
     violations.extend(pasted::check(&sources));
     violations.extend(links::check(&links::read_all(workspace.root())?));
-    violations.extend(prose::openings(&prose::read_all(workspace.root())?));
-    violations.extend(prose::headless(&sources));
+    violations.extend(english(workspace, &sources)?);
     let records = decisions::read_all(&workspace.root().join(decisions::FOLDER))?;
     violations.extend(decisions::check(
         &records,
@@ -119,6 +120,15 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     bail!("{} violations of the source rules", violations.len())
 }
 
+/// The rules about the English of comments and pages.
+fn english(workspace: &Workspace, sources: &[Source]) -> Result<Vec<Violation>> {
+    let pages = prose::read_all(workspace.root())?;
+    let mut violations = prose::openings(&pages);
+    violations.extend(phrases::check(&pages, &read(workspace, phrases::LIMITS)));
+    violations.extend(prose::headless(sources));
+    Ok(violations)
+}
+
 /// Draws the rooms of the crates; says how many there are.
 pub(crate) fn draw(workspace: &Workspace) -> Result<()> {
     let sources = source::read_all(workspace.root())?;
@@ -136,6 +146,14 @@ pub(crate) fn draw(workspace: &Workspace) -> Result<()> {
         );
         fs::write(workspace.root().join(rooms.graph_path()), graph)?;
     }
+    Ok(())
+}
+
+/// Lowers the limits of phrases to what is left of them.
+pub(crate) fn lower_phrases(workspace: &Workspace) -> Result<()> {
+    let pages = prose::read_all(workspace.root())?;
+    let list = phrases::lowered(&pages, &read(workspace, phrases::LIMITS));
+    fs::write(workspace.root().join(phrases::LIMITS), list)?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The tree is read from the `mod` declarations, beginning at each crate root; modules written
 //! inside a file belong to that file, and whatever is under `#[cfg(test)]` is left out. An *import*
-//! is a `use` or a written-out path whose name is defined in another file.
+//! is a `use` or a written-out path with a name that is defined in another file.
 //!
 //! Declaring a child is no import, and neither is re-exporting its names while nothing else in the
 //! file needs them. A name is followed through such declarations to the file that defines it. Hence
@@ -264,7 +264,7 @@ fn parent_of(path: &str) -> PathBuf {
     Path::new(path).parent().unwrap_or(Path::new("")).into()
 }
 
-/// A path without `..`, each of which takes the folder before it away.
+/// A path without `..`; each of these takes the folder before it away.
 fn without_steps_up(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -24,10 +24,15 @@ use crate::tidy::source::{self, Source, Violation};
 /// A file with prose in it.
 pub(crate) struct Page {
     /// Its path relative to the root, with `/`.
-    path: String,
-    /// The lines of prose, each with its number; a line that is none separates paragraphs.
-    lines: Vec<(usize, String)>,
+    pub(super) path: String,
+    /// The lines of prose, each with its number. Other lines are empty, and so separate paragraphs.
+    pub(super) lines: Vec<(usize, String)>,
+    /// The lines of a page that are too wide, each with its columns.
+    pub(super) wide: Vec<(usize, usize)>,
 }
+
+/// Columns of a line of Markdown, at most. Rows of tables and lines of one word cannot be wrapped.
+pub(super) const COLUMNS: usize = 120;
 
 /// The languages with prose, by what their files' names end with.
 const LANGUAGES: [(&str, Language); 4] = [
@@ -38,8 +43,8 @@ const LANGUAGES: [(&str, Language); 4] = [
 ];
 
 /// How prose is told from code.
-#[derive(Clone, Copy)]
-enum Language {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
     /// Comments over whole lines.
     Rust,
     /// Both kinds of comments.
@@ -67,16 +72,26 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<Page>> {
 
 impl Page {
     /// The prose of a file's text.
-    fn new(path: &str, text: &str, language: Language) -> Self {
-        let mut lines = Vec::new();
+    pub(super) fn new(path: &str, text: &str, language: Language) -> Self {
+        let (mut lines, mut wide) = (Vec::new(), Vec::new());
         let (mut fenced, mut in_comment) = (false, false);
+        let (mut indented, mut was_empty) = (false, true);
         for (index, line) in text.lines().enumerate() {
             let prose = match language {
                 Language::Rust => line.trim_start().strip_prefix("//"),
                 Language::C => c_comment(line, &mut in_comment),
-                Language::Markdown => Some(line),
+                Language::Markdown => {
+                    // A block of code may be indented instead of fenced.
+                    indented = line.starts_with("    ") && (indented || was_empty);
+                    was_empty = line.trim().is_empty();
+                    Some(line).filter(|_| fenced || !indented)
+                }
             };
-            let prose = prose.map(|prose| prose.trim_start_matches(['/', '!', '*']));
+            let prose = prose.map(|prose| match language {
+                Language::Markdown => prose,
+                Language::Rust => prose.trim_start_matches(['/', '!']),
+                Language::C => prose.trim_start_matches(['/', '!', '*']),
+            });
             let fence = prose.is_some_and(|prose| prose.trim_start().starts_with("```"));
             fenced = match prose {
                 Some(_) => fenced != fence,
@@ -84,11 +99,16 @@ impl Page {
                 None => false,
             };
             let prose = prose.filter(|_| !fenced && !fence).unwrap_or_default();
+            let columns = prose.chars().count();
+            if language == Language::Markdown && columns > COLUMNS && can_be_wrapped(prose) {
+                wide.push((index + 1, columns));
+            }
             lines.push((index + 1, without_code(prose)));
         }
         Self {
             path: path.to_owned(),
             lines,
+            wide,
         }
     }
 
@@ -109,6 +129,13 @@ impl Page {
     }
 }
 
+/// Whether a line of Markdown can go on in the next one: it is not a row of a table, a picture, or
+/// one word.
+fn can_be_wrapped(line: &str) -> bool {
+    let words = line.split_whitespace().filter(|word| word.len() > 1);
+    !line.starts_with(['|', '!']) && words.count() > 1
+}
+
 /// The part of a line of C that lies in a comment.
 fn c_comment<'a>(line: &'a str, in_comment: &mut bool) -> Option<&'a str> {
     let opened = match (line.find("/*"), line.find("//")) {
@@ -122,11 +149,12 @@ fn c_comment<'a>(line: &'a str, in_comment: &mut bool) -> Option<&'a str> {
     Some(&comment[..end.unwrap_or(comment.len())])
 }
 
-/// The line without what stands in backticks.
+/// The line with a backtick in place of what stands in backticks.
 fn without_code(line: &str) -> String {
     let parts = line.split('`').enumerate();
     let prose = parts.filter(|(index, _)| index % 2 == 0);
-    prose.map(|(_, part)| part).collect()
+    let prose: Vec<&str> = prose.map(|(_, part)| part).collect();
+    prose.join("`")
 }
 
 /// No sentence opens with `Who` or `Whom`, unless it asks.
@@ -172,7 +200,7 @@ const PREPOSITIONS: [&str; 13] = [
     "Without",
 ];
 
-/// Pronouns on which a line hangs if one of [`HOOKS`] follows.
+/// Pronouns that a line hangs on if one of [`HOOKS`] follows.
 const PRONOUNS: [&str; 9] = [
     "Another", "Any", "More", "Nobody", "None", "Nothing", "One", "Some", "Those",
 ];
@@ -196,7 +224,7 @@ pub(crate) fn headless(sources: &[Source]) -> Vec<Violation> {
     violations
 }
 
-/// Whether a line has no word that it is about. See the module text.
+/// Whether a line has no word that it is about.
 fn is_headless(doc: &str) -> bool {
     let words: Vec<&str> = doc
         .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\'' | '`' | '[')))
@@ -294,7 +322,7 @@ impl<'ast> Visit<'ast> for Docs {
 mod tests {
     use super::*;
 
-    /// The lines on which sentences open as they should not.
+    /// The lines with sentences that open as they should not.
     fn opening_lines(text: &str, language: Language) -> Vec<usize> {
         let pages = [Page::new("a", text, language)];
         openings(&pages).iter().map(|v| v.line).collect()

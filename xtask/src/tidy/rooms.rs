@@ -14,7 +14,7 @@ use crate::tidy::source::{Source, Violation};
 /// The folder of the pictures.
 pub(crate) const FOLDER: &str = "docs/rooms";
 
-/// The crates whose rooms are drawn, and how many rooms each may have.
+/// The crates with drawn rooms, and how many rooms each may have.
 pub(crate) const DRAWN: [(&str, usize); 13] = [
     ("fibre-core", 20),
     ("fibre-sync", 30),
@@ -60,7 +60,7 @@ impl<'a> Rooms<'a> {
         Self { folder, arrows }
     }
 
-    /// What is wrong with these rooms, of which there may be so many.
+    /// What is wrong with these rooms. There may be so many.
     pub(crate) fn check(&self, most: usize, sources: &[Source]) -> Vec<Violation> {
         let mut violations = Vec::new();
         if self.arrows.len() > most {
@@ -183,7 +183,7 @@ mod tests {
         look(&Rooms::new("a", &sources, &crates[0]), &sources)
     }
 
-    /// A crate whose files have an order, whatever `low` imports in its second file.
+    /// A crate with an order of its files, whatever `low` imports in its second file.
     fn files(second: &str) -> [(&str, &str); 5] {
         [
             ("lib.rs", "mod low; mod top; mod alone;"),

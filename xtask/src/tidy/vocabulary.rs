@@ -33,7 +33,7 @@ const THREAD_LOCAL_USERS: [&str; 2] = ["tests/soundness", "tests/switch_hooks.rs
 /// The only file that reads the environment, and knows when that counts.
 const ENVIRONMENT_HOME: &str = "fibre-core/src/sys/environment.rs";
 
-/// The crates that are linked into programs, in which it is read nowhere else.
+/// The crates that are linked into programs. They read it nowhere else.
 const LINKED: [&str; 14] = [
     "src",
     "fibre-core/src",
@@ -51,7 +51,7 @@ const LINKED: [&str; 14] = [
     "fibre-capi/src",
 ];
 
-/// The folders in which errno must not be read.
+/// The folders that must not read errno.
 const ERRNO_FREE: [&str; 2] = ["fibre-core/src", "fibre-io/src"];
 
 /// Checks the words of all files.
@@ -74,7 +74,7 @@ fn environment(sources: &[Source]) -> Vec<Violation> {
         .collect()
 }
 
-/// The line outside of tests in which a file first reads the environment.
+/// The line outside of tests where a file first reads the environment.
 fn environment_line(source: &Source) -> Option<usize> {
     let is_read = |window: &[Token]| {
         let words = [0, 1, 2, 3].map(|place| window[place].text.as_str());
