@@ -122,8 +122,8 @@ fn everything_that_is_wrong_is_told() {
     assert!(text.contains(said), "{text}");
 }
 
-/// A name that begins as ours do and is none of them is told of once, with the one that is probably
-/// meant; and it is no error.
+/// An unknown `FIBRE_*` name is reported once, with the one that was probably meant; and it is no
+/// error.
 #[test]
 fn misspelt_variables_are_told() {
     if plays("builder") {

@@ -20,7 +20,7 @@
 //! 4. A call that has run out of time tries once more before it fails. It so finds what came while
 //!    its processor did not poll for events.
 //!
-//! Callers differ in what has the descriptor, which is their [`Policy`]: an object of this runtime
+//! Callers differ in what owns the descriptor; their [`Policy`] says so: an object of this runtime
 //! ([`Source`](crate::Source)), or a number that any code may close (`raw::Call`). *Untold*
 //! operations are those that no event reports: they pause between tries instead of waiting at the
 //! gate, and leave what is known of the direction to other calls.

@@ -39,7 +39,7 @@
 //! A wait at home (see [`crate::wait::waiter`]) leaves the state alone: it is Running all the time.
 //! If the wait has a limit, the fibre says so in `wait`, by the bit `AT_HOME` of the waiter's
 //! address, and clears the bit when it goes on. A canceller that finds the fibre Running sets
-//! `VISITED`, has every running thread execute a memory barrier, and then looks at `wait`. Either
+//! `VISITED`, makes every running thread execute a memory barrier, and then looks at `wait`. Either
 //! it sees the waiter there; or the fibre, which looks for the bit `CANCELLED` after it has said
 //! that it waits, sees that bit. If the canceller sees the waiter, the fibre stays until the
 //! canceller is done: it looks for `VISITED` before its frame ends. The fibre pays for plain

@@ -31,7 +31,7 @@
 //! * `hold`: holds a fibre that waits in the panic hook;
 //! * `held`: how long a fibre has been held;
 //! * `place`: where a fibre goes that is spawned here;
-//! * `prefetch`: has the CPU fetch what a fibre needs before it runs;
+//! * `prefetch`: makes the CPU fetch what a fibre needs before it runs;
 //! * `local`: what a layer above keeps with a processor, so that it needs no lock;
 //! * `lock_turn`: how long its fibre has had a lock that it waited for;
 //! * `here`: the processor that this thread is, and the fibre that it runs;

@@ -1,4 +1,4 @@
-//! An idle processor watches those that do not come to look at their events.
+//! An idle processor watches those that do not get to look at their events.
 //!
 //! A processor polls when it has nothing to run, and at each service. A fibre that computes for
 //! long keeps it from both. So it keeps events from fibres of other processors, and from fibres
@@ -13,7 +13,7 @@
 //! sleeps on without ticks; a processor that then becomes busy calls for a watcher
 //! ([`crate::idle::watchers`]). So a call comes once in some milliseconds at most, however many
 //! events there are, and an idle cluster is idle. A processor that has slept for less than these
-//! ticks need not call: a watcher that there was is still there.
+//! ticks need not call: if there was a watcher, it is still there.
 //!
 //! A server's processors may sleep for some microseconds a hundred thousand times a second. A timer
 //! for each sleep would cost more than the sleep: on a virtual machine the hypervisor is called to
@@ -21,8 +21,8 @@
 //! it has found work after it: it sleeps without a timer, and looks when it is woken after a look
 //! has become due. If nobody watches with a timer, the process' monitor calls for one: it looks
 //! every 10 ms while anybody is busy (`cluster/monitor.rs`). It stands in for the calls that are
-//! left out, too. Where there is no monitor, nobody naps, and each processor calls; so it is where
-//! the sleeper could run what is ready at the busy one: that should not wait for 10 ms.
+//! left out, too. Without a monitor nobody naps, and each processor calls. The same holds where the
+//! sleeper could run what is ready at the busy processor: that should not wait for 10 ms.
 
 use crate::scheduler::domain::Domain;
 use crate::wait::timer::BATCH;

@@ -13,8 +13,8 @@
 //! **Plain and by rules.** A queue is *plain* as long as every fibre has normal priority, and every
 //! started one stays. Then pushes and pops of the owner are a few plain instructions. A fibre of
 //! another priority ends that, and so does a second processor in a cluster that moves started
-//! fibres: from then on the rules in `ready/by_priority.rs` hold. They always do where events are
-//! recorded, so that what records a wake-up is not in the way of others.
+//! fibres: from then on the rules in `ready/by_priority.rs` hold. They always hold where events are
+//! recorded, so that the plain path pays nothing for recording.
 //!
 //! **Life.** A fibre has a plain pointer to the ready queue of its home. Processors of the same
 //! group (cluster) keep each other's queues alive until all of their threads have ended. Any other

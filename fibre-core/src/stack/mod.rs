@@ -27,7 +27,7 @@
 //!
 //! Files:
 //!
-//! * `switch`: the machine code that goes on on another stack;
+//! * `switch`: the machine code that continues on another stack;
 //! * `sanitizer`: what AddressSanitizer is told about that;
 //! * `context`: a computation on a stack of its own, which can be left and resumed;
 //! * `size`: how large stacks are, and their classes;

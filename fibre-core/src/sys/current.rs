@@ -32,7 +32,7 @@ struct Current {
     deferred: Cell<*const ()>,
     /// How many shields a plain thread has raised.
     shields: Cell<u32>,
-    /// Whether what a plain thread spawns next goes where the fewest fibres live.
+    /// Whether a plain thread's next spawn goes to the processor with the fewest live fibres.
     spreads: Cell<bool>,
     /// Whether a fibre has had it block what the program blocks, to exec.
     hears: Cell<bool>,
@@ -220,8 +220,8 @@ pub(crate) fn set_hears(hears: bool) -> bool {
     before
 }
 
-/// Sets whether what this thread, a plain one, spawns next goes where the fewest fibres live;
-/// returns what was set before.
+/// Sets whether the next spawn of this thread, a plain one, goes to the processor with the fewest
+/// live fibres; returns what was set before.
 #[inline(never)]
 pub(crate) fn set_spreads(spreads: bool) -> bool {
     let before = CURRENT.with(|current| current.spreads.replace(spreads));

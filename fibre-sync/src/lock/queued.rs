@@ -24,11 +24,11 @@
 //! Say turns take longer than some switches, and as long as what fibres do between them. A lock
 //! that is freed then lies unused: its unlocker goes on outside, the woken waiter is queued behind
 //! a fibre that is busy outside, too. So where turns are long ([`Turns`]), an unlock hands the lock
-//! to a waiter of its own processor, and the processor with it, as an
-//! [`Exchange`](super::Exchange) would. The unlocker is queued. So one processor has the lock, turn
-//! by turn, for all of its waiters, and the others work outside meanwhile. Then another processor
-//! has. A waiter of another processor is never handed the lock for this reason: a fibre may keep
-//! that processor, and then nobody would have the lock.
+//! to a waiter of its own processor, and the processor with it, as an [`Exchange`](super::Exchange)
+//! would. The unlocker is queued. So one processor has the lock, turn by turn, for all of its
+//! waiters, and the others work outside meanwhile. Then it is another processor's turn. Long turns
+//! are no reason to hand the lock to a waiter of another processor: a fibre may keep that processor
+//! busy, and then nobody would have the lock.
 //!
 //! A fibre that finds every lock free would never leave its processor, and the fibres it woke there
 //! would starve. So when it locks, it lets them run from time to time ([`yield_point`]).
