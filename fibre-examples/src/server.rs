@@ -89,8 +89,8 @@ impl<S: Socket> Server<S> {
         &self.cluster
     }
 
-    /// Has a fibre accept connections and call `start` for each, which may wait for room among
-    /// the connections.
+    /// Makes a fibre accept connections and call `start` for each. It may wait for room among the
+    /// connections.
     pub fn accept_each(&self, mut start: impl FnMut(TcpStream) -> io::Result<()> + Send + 'static) {
         let listener = Arc::clone(&self.listener);
         let connections = Arc::clone(&self.connections);

@@ -13,7 +13,7 @@ use fibre::sync::Mutex;
 
 use crate::connections::Socket;
 
-/// A socket whose calls block the thread.
+/// A socket with calls that block the thread.
 #[derive(Debug)]
 pub struct ThreadSocket {
     /// The socket.

@@ -201,7 +201,7 @@ fn rude_clients_are_survived() {
             stream
         })
         .collect();
-    // Not masked, a reserved operation, text that is none, an end in the middle of a frame.
+    // Not masked, a reserved operation, invalid text, an end in the middle of a frame.
     let rude: [&[u8]; 5] = [
         b"\x81\x02hi",
         b"\x83\x80\0\0\0\0",

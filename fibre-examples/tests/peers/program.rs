@@ -54,7 +54,7 @@ impl Program {
         line
     }
 
-    /// A new connection, whose calls end some time.
+    /// A new connection, with calls that end some time.
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();

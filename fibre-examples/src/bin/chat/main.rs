@@ -1,5 +1,5 @@
 //! A WebSocket server in plain blocking style, over tungstenite: an echo under `/echo`, and under
-//! any other path a room, in which everybody hears what anybody says.
+//! any other path a room, where everybody hears what anybody says.
 //!
 //! ```sh
 //! cargo run --release -p fibre-examples --bin chat

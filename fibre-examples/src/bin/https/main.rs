@@ -1,5 +1,5 @@
-//! A web server over TLS in plain blocking style: one fibre per connection, around which rustls'
-//! blocking `StreamOwned` lies as it would around a thread's.
+//! A web server over TLS in plain blocking style: one fibre per connection, with rustls' blocking
+//! `StreamOwned` around it as around a thread's.
 //!
 //! ```sh
 //! cargo run --release -p fibre-examples --bin https -- --write-cert cert.pem
@@ -10,7 +10,7 @@
 //! HTTP/1.1 with keep-alive; `GET /` greets, `GET /bytes/N` answers with so many bytes.
 //!
 //! It is meant to stand in the open. A handshake has a deadline for all of it, and so has a
-//! request's head; a connection that rests, or whose client does not read, has a time-out; and
+//! request's head; a connection that rests, or has a client that does not read, has a time-out; and
 //! there are bounds for a head's size and for the number of connections. Every connection that ends
 //! well ends with TLS' close_notify, also when the server is stopped.
 //!

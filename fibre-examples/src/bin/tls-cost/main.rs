@@ -42,7 +42,7 @@ struct Options {
     #[arg(long, default_value = "2", value_parser = seconds)]
     seconds: Duration,
 
-    /// Rounds, of which the median counts
+    /// Rounds; the median counts
     #[arg(long, default_value_t = 3, value_parser = at_least_one)]
     rounds: usize,
 
