@@ -1,4 +1,4 @@
-//! The crawler: a site whose pages each link to ten others.
+//! The crawler: a site of pages that each link to ten others.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The pipeline: numbers whose divisors take about a tenth of a millisecond to count.
+//! The pipeline: numbers with divisors that take about a tenth of a millisecond to count.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -100,7 +100,7 @@ pub(crate) fn latencies() -> anyhow::Result<Histogram<u64>> {
     Ok(Histogram::new_with_max(60_000_000_000, 3)?)
 }
 
-/// The reading of a run whose requests took so long.
+/// The reading of a run with requests that took so long.
 pub(crate) fn reading(cpu: Duration, latencies: &Histogram<u64>) -> anyhow::Result<Reading> {
     ensure!(!latencies.is_empty(), "not one request was made");
     let quantile = |share| latencies.value_at_quantile(share) as f64 / 1e6;

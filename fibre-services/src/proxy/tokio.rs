@@ -44,7 +44,7 @@ async fn forward(mut client: TcpStream, backend: SocketAddr, idle: Duration) -> 
     tokio::try_join!(there, back).map(drop)
 }
 
-/// Accepts connections, each of which is a task, for ever.
+/// Accepts connections for ever; each is a task.
 async fn accept(
     listener: TcpListener,
     options: Proxy,

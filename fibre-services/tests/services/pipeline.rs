@@ -11,7 +11,7 @@ use crate::program::{Program, both};
 /// The programs.
 const BOTH: [&str; 2] = both!("pipeline");
 
-/// Numbers in an order in which early ones take long, and what is to be printed for them.
+/// Numbers in an order with slow ones first, and what is to be printed for them.
 fn numbers() -> (String, String) {
     let (mut lines, mut expected) = (String::new(), String::new());
     for number in (1..=300_u64).map(|number| if number % 50 == 1 { 3_000_000 } else { number }) {
@@ -60,7 +60,7 @@ fn a_signal_ends_the_input_and_loses_no_result() {
         assert_eq!(program.line(), "6");
         assert_eq!(program.line(), "2");
         input.write_all(b"3000000\n28").unwrap();
-        // Time for the line that is whole to be read; the other one is none.
+        // Time for the whole line to be read; the other one is not complete.
         thread::sleep(std::time::Duration::from_millis(300));
         program.signal(Signal::TERM);
         let (status, text) = program.end();
