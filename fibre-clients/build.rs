@@ -1,4 +1,4 @@
-//! Links the C libraries whose clients are asked for.
+//! Links the C libraries of the clients that are asked for.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -60,7 +60,7 @@ pub struct Reading {
     pub wall_s: f64,
     /// CPU time of the process between these, in seconds.
     pub cpu_s: f64,
-    /// Answers, each of which was right.
+    /// Answers; each was right.
     pub answers: usize,
 }
 

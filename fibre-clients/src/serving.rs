@@ -1,4 +1,4 @@
-//! A server of the crate `tiny_http`, whose workers are threads or fibres.
+//! A server of the crate `tiny_http`, with threads or fibres as its workers.
 //!
 //! The crate reads requests on threads of its own and hands them over by a mutex and a condition
 //! variable of std's, so its workers may be fibres only where these block the fibre.

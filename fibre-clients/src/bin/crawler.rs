@@ -34,8 +34,8 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
 
 /// A page, unless it takes longer than `limit`. Blocks the fibre.
 ///
-/// A time-out of ureq's for the whole of it would have ureq look names up on a thread, for which it
-/// waits by a channel of std's, and that blocks the processor.
+/// A time-out of ureq's for the whole of it would make ureq look names up on a thread. It waits for
+/// that by a channel of std's, and so blocks the processor.
 fn fetch(agent: &Agent, url: &str, limit: Duration) -> Result<String, ureq::Error> {
     let page = fibre::timeout(limit, || agent.get(url).call()?.body_mut().read_to_string());
     page.unwrap_or_else(|late| Err(io::Error::from(late).into()))

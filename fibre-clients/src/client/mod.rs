@@ -33,7 +33,7 @@ pub trait Client: Sized + Send {
     /// Those of the client.
     fn connect(place: &str) -> Result<Self>;
 
-    /// Has the server wait and then answer with the token, which it returns. Blocks as the client
+    /// Makes the server wait and then answer with the token, and returns that. Blocks as the client
     /// does.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! ureq 2, whose transport cannot be replaced.
+//! ureq 2: its transport cannot be replaced.
 
 use std::time::Duration;
 

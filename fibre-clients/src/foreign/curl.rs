@@ -18,11 +18,11 @@ struct Curl {
 const OK: c_int = 0;
 /// `CURL_GLOBAL_ALL`.
 const GLOBAL_ALL: c_long = 3;
-/// `CURLOPT_WRITEDATA`, whose value is a pointer.
+/// `CURLOPT_WRITEDATA`. Its value is a pointer.
 const WRITE_DATA: c_int = 10_001;
-/// `CURLOPT_URL`, whose value is a string.
+/// `CURLOPT_URL`. Its value is a string.
 const URL: c_int = 10_002;
-/// `CURLOPT_WRITEFUNCTION`, whose value is a function.
+/// `CURLOPT_WRITEFUNCTION`. Its value is a function.
 const WRITE_FUNCTION: c_int = 20_011;
 /// `CURLOPT_FAILONERROR`: a status of 400 or above is an error.
 const FAIL_ON_ERROR: c_int = 45;
@@ -63,7 +63,7 @@ pub struct Easy(NonNull<Curl>);
 unsafe impl Send for Easy {}
 
 impl Easy {
-    /// A handle whose transfers fail after `timeout_ms` milliseconds.
+    /// A handle with transfers that fail after `timeout_ms` milliseconds.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Easy {
         let mut body: Vec<u8> = Vec::new();
         let target: *mut c_void = (&raw mut body).cast();
         // SAFETY: the handle is alive and ours alone; libcurl copies the string, and uses the
-        // vector only within curl_easy_perform, during which it stays where it is.
+        // vector only within curl_easy_perform: meanwhile it stays where it is.
         unsafe {
             check(curl_easy_setopt(raw(self), URL, url.as_ptr()))?;
             check(curl_easy_setopt(raw(self), WRITE_DATA, target))?;
@@ -104,7 +104,7 @@ impl Easy {
         Ok(body)
     }
 
-    /// Sets an option whose value is a number.
+    /// Sets an option with a number as its value.
     fn set_number(&self, option: c_int, value: c_long) -> io::Result<()> {
         // SAFETY: the handle is alive, and the option takes a long.
         check(unsafe { curl_easy_setopt(raw(self), option, value) })

@@ -130,7 +130,8 @@ impl Rows {
         let (status, rows, columns) =
             unsafe { (PQresultStatus(result), PQntuples(result), PQnfields(result)) };
         let value = |row, column| {
-            // SAFETY: row and column are within the result, whose strings live as long as it does.
+            // SAFETY: row and column are within the result, and its strings live as long as it
+            // does.
             let text = unsafe { CStr::from_ptr(PQgetvalue(result, row, column)) };
             text.to_string_lossy().into_owned()
         };

@@ -24,7 +24,7 @@ const TRIES: usize = 3;
 /// A running server.
 pub struct Server {
     child: Child,
-    /// Has its files, and goes with it.
+    /// The folder with its files, which goes with it.
     _folder: Folder,
     /// The signal that ends it without waiting for its clients.
     end: Signal,
@@ -174,7 +174,7 @@ impl Folder {
         self.user.is_some_and(|user| user.user != 0)
     }
 
-    /// A command that runs as the user whose folder this is, and in it.
+    /// A command that runs as the owner of this folder, and in it.
     pub(super) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.path);

@@ -21,7 +21,7 @@ pub fn redis() -> Result<Server> {
         let mut command = folder.command(&path);
         command.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
         command.args(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
-        // It looks for clients whose time is over as often each second.
+        // It looks for clients that have run out of time as often each second.
         command.args(["--hz", "100"]);
         command.args(["--maxclients", &CONNECTIONS.to_string()]);
         command

@@ -1,10 +1,10 @@
-//! An HTTP server on fibres whose answers are what the path says.
+//! An HTTP server on fibres that answers what the path says.
 //!
 //! | path | answer |
 //! |---|---|
 //! | `/meet/NAME/COUNT/TOKEN` | the token, once so many have come to the meeting |
 //! | `/page/a/b/…` | links to `/page/…` for each name |
-//! | `/gather/` | links to eight pages, none of which is there before all have been asked for |
+//! | `/gather/` | links to eight pages; they all wait until each has been asked for |
 //! | `/cut` | half a body, and the end of the connection |
 //! | `/never` | none |
 //! | `/TOKEN` | the token |

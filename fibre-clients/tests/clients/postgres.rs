@@ -49,7 +49,7 @@ impl Server {
         Self { address, most }
     }
 
-    /// Has all clients ask once, each on a fibre of one processor.
+    /// Makes all clients ask once, each on a fibre of one processor.
     fn visit(&self, way: Way) -> Result<()> {
         install();
         let place = format!(

@@ -80,7 +80,7 @@ fn the_crawler_finds_each_page_once() {
     assert!(!printed.contains("failed"), "{printed}");
 }
 
-/// Eight pages, none of which comes before all have been asked for.
+/// Eight pages that all wait until each has been asked for.
 #[test]
 fn the_crawler_fetches_pages_at_once() {
     let site = format!("{}/gather", http_server::start());

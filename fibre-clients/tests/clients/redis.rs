@@ -20,7 +20,7 @@ fn connect(place: &str) -> Result<Connection> {
     Ok(Client::open(place)?.get_connection()?)
 }
 
-/// Has the server send a word back.
+/// Makes the server send a word back.
 fn echo(connection: &mut Connection, word: &str) -> Result<()> {
     let echoed: String = cmd("ECHO").arg(word).query(connection)?;
     ensure!(echoed == word, "{echoed} for {word}");

@@ -1,4 +1,4 @@
-//! A server of the crate `tiny_http`, whose workers are fibres. They wait for requests by a
+//! A server of the crate `tiny_http`, with fibres as its workers. They wait for requests by a
 //! condition variable of std's, within `fibre::blocking`; the threads of the crate wake them.
 
 use std::io::{Read, Write};

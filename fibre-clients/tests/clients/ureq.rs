@@ -12,7 +12,7 @@ const CLIENTS: usize = 100;
 
 /// What both versions can do.
 trait Fetch: Send + Sync + Clone + 'static {
-    /// An agent whose fetches may take so long.
+    /// An agent with fetches that may take so long.
     fn within(limit: Duration) -> Self;
 
     /// Fetches a page.

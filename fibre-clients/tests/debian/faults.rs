@@ -22,8 +22,8 @@ fn on_fibres(job: impl Fn(usize) -> Result<()> + Send + Sync + 'static) -> Resul
 /// Clients that wait when their server ends.
 const CLIENTS: usize = 10;
 
-/// Runs clients on one processor, each of which waits for an answer that takes minutes; once all
-/// of them do, the server ends. All have to fail, without an answer.
+/// Runs clients on one processor that each wait for an answer that takes minutes; once all of them
+/// do, the server ends. All have to fail, without an answer.
 fn outlive<C: Client + 'static>(server: fibre_clients::servers::Server) {
     let place = server.place().to_owned();
     let asking = std::sync::Arc::new(fibre::sync::Barrier::new(CLIENTS + 1));
@@ -46,7 +46,7 @@ fn outlive<C: Client + 'static>(server: fibre_clients::servers::Server) {
     clients.join().unwrap().unwrap();
 }
 
-/// libpq as a client whose calls are plain queries.
+/// libpq as a client with plain queries as its calls.
 struct Pq(Connection);
 
 impl Client for Pq {

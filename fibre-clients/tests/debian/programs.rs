@@ -79,7 +79,7 @@ fn pages_are_fetched_through_libcurl() {
     assert_eq!(printed, format!("5 {first}\n10 {second}\n"));
 }
 
-/// Eight pages, none of which comes before all have been asked for, on one processor.
+/// Eight pages that all wait until each has been asked for, on one processor.
 #[test]
 fn fetches_through_libcurl_wait_at_once() {
     let site = http_server::start();

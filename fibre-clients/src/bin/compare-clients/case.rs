@@ -111,8 +111,8 @@ impl Load {
         wait_ms: 5,
     };
 
-    /// What is asked of clients whose calls block the only processor: so many calls of each, and
-    /// nothing of many clients.
+    /// What is asked of clients with calls that block the only processor: so many calls of each,
+    /// and nothing of many clients.
     pub(crate) fn of_bare(self, calls: usize) -> Option<Self> {
         let calls = self.calls.min(calls);
         (self != Self::MANY).then_some(Self { calls, ..self })
@@ -224,8 +224,8 @@ fn clients(
 /// Runs a server of `tiny_http` and its clients. The time is the clients', the CPU time the
 /// server's.
 fn tiny_http(load: Load, way: Way, patience: Patience, cores: &[usize]) -> Result<Option<Reading>> {
-    // No more than that: workers wait within `fibre::blocking`, whose pool has 512 threads, and one
-    // that has a request needs a thread to answer.
+    // No more than that: workers wait within `fibre::blocking`. Its pool has 512 threads, and a
+    // worker that has a request needs a thread to answer.
     let workers = load.clients.min(100).to_string();
     let arguments = ["serve", "--way", &value(&way), "--workers", &workers];
     let mut server = Measured::start("measured", &arguments, Some(cores))?;

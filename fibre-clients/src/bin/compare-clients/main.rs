@@ -113,7 +113,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// Has this process, and the servers that it will start, run on these cores.
+/// Makes this process, and the servers that it will start, run on these cores.
 fn stay_on(cores: &[usize]) -> Result<()> {
     let mut set = CpuSet::new();
     cores.iter().for_each(|core| set.set(*core));
