@@ -39,7 +39,7 @@ const SERVED: &[&str] = &["echoing", "counting"];
 /// hung. CAF takes a minute for LOGM.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// Operations whose instructions are counted.
+/// Operations with instructions that are counted.
 const COUNTED: u64 = 50_000;
 
 /// A runtime and its program.
@@ -62,7 +62,7 @@ pub(crate) struct Peer {
 #[derive(Clone, Debug, PartialEq)]
 struct Offer {
     name: String,
-    /// Other ways in which it can be run.
+    /// Other ways that it can be run in.
     variants: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ impl Peer {
         iter::once(self.clone()).chain(variants).collect()
     }
 
-    /// The variant in which it runs a workload, where that is not the usual one.
+    /// The variant that it runs a workload in, where that is not the usual one.
     fn variant_of(&self, workload: &str) -> Option<&String> {
         let variant = self.variant.as_ref()?;
         let variants = &self.offer(workload)?.variants;

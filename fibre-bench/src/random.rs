@@ -37,7 +37,7 @@ impl Random {
 
     /// The next exponentially distributed number of this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
-        // 1 − fraction is never 0, whose logarithm would be infinite.
+        // 1 − fraction is never 0: the logarithm of that would be infinite.
         -mean * (1.0 - self.fraction()).ln()
     }
 }

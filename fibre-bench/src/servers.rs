@@ -13,8 +13,7 @@ use crate::peers;
 use crate::process::programs;
 use crate::report::Report;
 
-/// Servers that are binaries of this crate; the bare loops, the first of which is the limit,
-/// first.
+/// Servers that are binaries of this crate; the bare loops first, and the very first is the limit.
 const OURS: &[&str] = &["epoll", "uring", "fibre", "tokio", "may", "thread"];
 
 /// The server that the kernel may not allow.

@@ -107,8 +107,8 @@ impl Responder {
     }
 }
 
-/// A non-blocking listener that lets others listen on the same address, among which the kernel
-/// deals the connections (`SO_REUSEPORT`).
+/// A non-blocking listener that lets others listen on the same address; the kernel deals the
+/// connections among them (`SO_REUSEPORT`).
 ///
 /// # Errors
 ///

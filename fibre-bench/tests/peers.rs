@@ -128,10 +128,10 @@ fn run_ms(workload: &str) -> &'static [&'static str] {
 /// The values of programs over coloured events.
 const THEFTS: &[&str] = &["kev_per_s", "theft_ns", "thefts"];
 
-/// The values of that in which events begin on one processor.
+/// The values of the one with events that begin on one processor.
 const STOLEN: &[&str] = &["kev_per_s", "stolen_cycles", "theft_ns", "thefts"];
 
-/// The values of those in which events had better stay where they begin.
+/// The values of those with events that should stay where they begin.
 const MOVED: &[&str] = &["kev_per_s", "moved", "theft_ns", "thefts"];
 
 /// Latencies, as values.
@@ -161,7 +161,7 @@ const CHATTED: &[&str] = &[
     "sent",
 ];
 
-/// What a peer says, in place of a zero, of a contest in which nobody had a turn.
+/// What a peer says, in place of a zero, of a contest without a turn.
 const TOO_SHORT: &str = "not one iteration ended in time";
 
 /// What a peer answers.

@@ -31,7 +31,7 @@ impl Server {
         Ok(stream)
     }
 
-    /// Closes the server's input, at which it has to end well.
+    /// Closes the server's input. It has to end well then.
     fn end(mut self) -> io::Result<()> {
         drop(self.child.stdin.take());
         assert!(self.child.wait()?.success());

@@ -49,8 +49,8 @@ impl Lock for parking_lot::Mutex<u64> {
     }
 }
 
-/// Arithmetic of which each step waits for the one before. The factor is hidden from the
-/// compiler, which would make one multiplication of them all.
+/// Arithmetic with steps that each wait for the one before. The factor is hidden from the compiler,
+/// which would make one multiplication of them all.
 fn work(steps: u32) {
     let factor = black_box(6_364_136_223_846_793_005_u64);
     let step = |x: u64, _| x.wrapping_mul(factor).wrapping_add(1);

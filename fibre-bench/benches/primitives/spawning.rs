@@ -43,7 +43,7 @@ const PAGE: usize = 4096;
 /// Bytes of a stack that is asked for.
 const STACK: usize = 64 * 1024;
 
-/// Empty fibres and threads, joined in the order in which they were spawned.
+/// Empty fibres and threads, joined in the order they were spawned.
 fn spawning(criterion: &mut Criterion) -> io::Result<()> {
     let fibres = Workers::fibres(1)?;
     let threads = Workers::Threads(1);

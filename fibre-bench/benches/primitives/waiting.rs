@@ -27,7 +27,7 @@ trait Turns: Default + Send + Sync + 'static {
     fn take(&self, player: bool);
 }
 
-/// A flag that says whose turn it is, and how its changes are heard of.
+/// A flag that says who has the turn, and how its changes are heard of.
 #[derive(Default)]
 struct Flag<M, C> {
     /// Whose turn it is.

@@ -246,7 +246,7 @@ struct Block {
 }
 
 impl Block {
-    /// Makes all rounds for which everything is there, and reports after the last one.
+    /// Makes all rounds that everything is there for, and reports after the last one.
     fn advance(&mut self) {
         let beside = &self.beside;
         let over = self.rounds.advance(|sent| publish(beside, &sent));

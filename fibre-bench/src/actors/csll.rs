@@ -173,7 +173,7 @@ pub(crate) enum Request {
     End(Reply<Outcome>),
 }
 
-/// The number of a node, counted from one; zero is none.
+/// The number of a node, counted from one; zero means no node.
 type Link = u32;
 
 /// A number in the list.
@@ -182,8 +182,8 @@ struct Node {
     next: Link,
 }
 
-/// The actor that has the list. The nodes lie in the order in which they were written, so the way
-/// through the list is as it is among nodes of an allocator.
+/// The actor that has the list. The nodes lie in the order they were written, so the way through
+/// the list is as it is among nodes of an allocator.
 #[derive(Default)]
 pub(crate) struct List {
     first: Link,

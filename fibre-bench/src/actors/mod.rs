@@ -1,4 +1,4 @@
-//! Programs over actors: nine benchmarks and a chat server, each of which checks what it has done.
+//! Programs over actors: nine benchmarks and a chat server that each check what they have done.
 //!
 //! They are those of the thesis, chapter 5. [`big`] and [`bang`] follow BenchErl (Aronis et al., "A
 //! scalability benchmark suite for Erlang/OTP", 2012). [`logm`], [`apsp`], [`cdict`], [`csll`],

@@ -1,4 +1,4 @@
-//! NQN: N queens on a board of N × N, none of which may take another. A master hands boards out to
+//! NQN: N queens on a board of N × N. No queen may take another. A master hands boards out to
 //! workers in turn. A worker puts one more queen on a board and gives the master the boards that
 //! come out, or from a number of queens on finds all solutions by itself. Source: Savina,
 //! `nqueenk`.
@@ -120,7 +120,7 @@ impl NQn {
         }
     }
 
-    /// Finds all solutions in which a board's first rows have these `queens`.
+    /// Finds all solutions with these `queens` in a board's first rows.
     fn solve(&self, board: &mut [u8], queens: usize, found: &mut impl FnMut(Found)) {
         if queens == board.len() {
             found(Found::Solution);

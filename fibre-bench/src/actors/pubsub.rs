@@ -1,4 +1,4 @@
-//! PUBSUB: each publisher has a topic, to which it publishes messages one after the other; each
+//! PUBSUB: each publisher has a topic, and publishes messages to it one after the other; each
 //! subscriber reads several topics. Source: thesis, section 5.4, which prints no parameters.
 //!
 //! A publisher sends itself a message for each that it publishes, so that it is others' turn in

@@ -279,7 +279,7 @@ pub(crate) const MILLION: Family = Family {
     .sized(60.0, 1)],
 };
 
-/// Measures a family whose peers report how long messages were on their way, and draws that.
+/// Measures a family with peers that report how long messages were on their way, and draws that.
 pub(crate) fn run_with_latencies(family: &Family, run: &mut Run) -> anyhow::Result<()> {
     micro::run(family, run)?;
     run.report.picture(format!("{}-latency", family.name));

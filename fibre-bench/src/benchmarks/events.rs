@@ -69,7 +69,7 @@ pub(crate) const PENALTY: Family = Family {
     }],
 };
 
-/// Arrays whose halves are sorted by two events.
+/// Arrays with halves that are sorted by two events.
 pub(crate) const CACHE_EFFICIENT: Family = Family {
     name: "cache_efficient",
     about: "Mely's table VI: 100 arrays of 32 KB that begin on one processor of each pair; two events sort the halves, which are \

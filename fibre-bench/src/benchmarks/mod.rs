@@ -20,7 +20,7 @@ use crate::plan::Benchmark;
 pub(crate) use ideal::unit_ns;
 pub(crate) use web::{Load, Served, Setting, pollers};
 
-/// Every benchmark, in the order in which `run all` takes them.
+/// Every benchmark, in the order of `run all`.
 static BENCHMARKS: &[Benchmark] = &[
     web::WEBSERVER,
     web::ECHO,

@@ -38,14 +38,14 @@ struct Arguments {
     /// http: requests that one write sends; the next follow when all are answered.
     #[arg(long, default_value_t = 1)]
     pipeline: usize,
-    /// http, echo: exchanges of each connection, after which it rests; `seconds` is then the
-    /// longest that all of them may take.
+    /// http, echo: exchanges of each connection before it rests; `seconds` is then the longest that
+    /// all of them may take.
     #[arg(long)]
     exchanges: Option<u64>,
     /// http: after its exchanges a connection is closed, and the next one opened.
     #[arg(long, requires = "exchanges")]
     reopen: bool,
-    /// http: ask for this path, for which the first answer says how long all are.
+    /// http: ask for this path; the first answer says how long all are.
     #[arg(long)]
     path: Option<String>,
     /// echo: bytes of a message.

@@ -1,4 +1,4 @@
-//! The hot paths whose instructions are counted.
+//! The hot paths with instructions that are counted.
 //!
 //! `paths` prints their names, each with a number of operations that makes one more or
 //! less of anything that happens once invisible. `paths NAME OPERATIONS` goes one path so
@@ -32,8 +32,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 /// Fibres spawned before the first of them is joined, in `spawn-100`.
 const BATCH: u64 = 100;
 
-/// Operations between two moments at which all that is periodic has come round: a
-/// multiple of the batches, the bursts, and the processor's longest service interval.
+/// Operations between two moments when all that is periodic has come round: a multiple of the
+/// batches, the bursts, and the processor's longest service interval.
 const ROUND: u64 = 12_800;
 
 /// Bytes of a message.
@@ -269,7 +269,7 @@ fn deadlines(operations: u64) -> Result<()> {
     ping_pong(operations, acquire)
 }
 
-/// Round trips over two semaphores, of which permits are acquired in this way.
+/// Round trips over two semaphores, with permits that are acquired in this way.
 fn ping_pong(
     operations: u64,
     acquire: impl Fn(&Semaphore) -> Result<()> + Copy + Send + 'static,
@@ -321,7 +321,7 @@ fn reads(operations: u64) -> Result<()> {
     read_bursts(operations, writer, &mut reader)
 }
 
-/// The same by two fibres, each of which lets the other run before it reads.
+/// The same by two fibres that each let the other run before they read.
 fn reads_side_by_side(operations: u64) -> Result<()> {
     twins(operations, |operations| {
         let (writer, mut reader) = connection()?;

@@ -6,10 +6,10 @@
 //! back on the kernel's ready list to be looked at again. All connections read
 //! into one buffer.
 //!
-//! `server-epoll ADDRESS level` runs the same loop level-triggered, to see
-//! which of the two is the cheaper limit on a machine. Several processors are
-//! several loops that share nothing: each has a listener of its own on the same
-//! address (`SO_REUSEPORT`), among which the kernel deals the connections.
+//! `server-epoll ADDRESS level` runs the same loop level-triggered, to see which of the two is the
+//! cheaper limit on a machine. Several processors are several loops that share nothing: each has a
+//! listener of its own on the same address (`SO_REUSEPORT`), and the kernel deals the connections
+//! among them.
 
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, ToSocketAddrs};

@@ -1,8 +1,8 @@
-//! Events that share an array by two: a thief had better be a neighbour of its victim.
+//! Events that share an array by two: a thief should be a neighbour of its victim.
 //!
-//! One processor of each pair begins with a hundred events *A*, each of which makes an array that
-//! fits into a cache, and posts two events *B* of different colours to its processor. Each of these
-//! sorts a half, and posts an event *C* of the array's colour; the second of these merges.
+//! One processor of each pair begins with a hundred events *A*. Each makes an array that fits into
+//! a cache, and posts two events *B* of different colours to its processor. Each of these sorts a
+//! half, and posts an event *C* of the array's colour; the second of these merges.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,7 +69,7 @@ struct World {
     wrong: AtomicU64,
 }
 
-/// An array, whose halves are sorted by two events.
+/// An array with halves that are sorted by two events.
 struct Array {
     colour: u64,
     /// Where it was made.

@@ -1,4 +1,4 @@
-//! Events whose successors use what they have made: a thief had better take a colour that has not
+//! Events with successors that use what they have made: a thief should take a colour that has not
 //! begun.
 //!
 //! A handler posts many events *A* of different colours to its processor. Each of them makes an

@@ -1,4 +1,4 @@
-//! Sixteen colours, each of which does little and posts its next event, on all processors but one.
+//! Sixteen colours that each do little and post their next event, on all processors but one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,8 +1,8 @@
 //! Events of different colours that all begin on one processor; some take long.
 //!
-//! A handler posts 50,000 events to its processor, of which 98 in 100 take 100 cycles and the
-//! others 10,000 to 50,000. When all have run the next round begins, with colours that are new: so
-//! each begins on the first processor.
+//! A handler posts 50,000 events to its processor; 98 in 100 take 100 cycles and the others 10,000
+//! to 50,000. When all have run the next round begins, with colours that are new: so each begins on
+//! the first processor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -255,7 +255,7 @@ impl<'a> Driver<'a> {
         self.tally.failures.count(failure);
     }
 
-    /// Gives up connections whose answer is overdue.
+    /// Gives up connections with an overdue answer.
     fn sweep(&mut self, now: Instant) {
         self.next_sweep = now + SWEEP;
         for index in 0..self.connections.len() {

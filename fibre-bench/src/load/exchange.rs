@@ -41,8 +41,8 @@ impl Exchange {
         }
     }
 
-    /// A request for a file, and an answer as long as the first one, for which this asks the
-    /// server. Blocks the thread.
+    /// A request for a file, and an answer as long as the first one; this asks the server for that.
+    /// Blocks the thread.
     ///
     /// # Errors
     ///

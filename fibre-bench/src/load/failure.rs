@@ -17,7 +17,7 @@ pub(super) enum Failure {
     Closed,
     /// No answer in time.
     TimedOut,
-    /// An answer that is none, or more of it than was asked for.
+    /// An invalid answer, or more of it than was asked for.
     Wrong,
 }
 

@@ -34,8 +34,7 @@ pub use probe::{Disturbance, Probe};
 pub use summary::Summary;
 use summary::Tally;
 
-/// The line with which the load generator says that its idle connections are
-/// all open.
+/// The load generator's line that says that its idle connections are all open.
 pub const HOLDING: &str = "holding";
 
 impl Plan {

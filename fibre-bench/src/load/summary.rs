@@ -13,7 +13,7 @@ use crate::measure::CpuClock;
 /// Longest latency that is told from longer ones, in nanoseconds.
 const LONGEST: u64 = 100_000_000_000;
 
-/// Digits by which two latencies are told apart.
+/// Digits that tell two latencies apart.
 const DIGITS: u8 = 3;
 
 /// What a run saw: the line of JSON that the load generator prints.

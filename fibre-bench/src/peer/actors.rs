@@ -106,7 +106,7 @@ impl Scheduling for Affine {
     const POLICY: Option<Policy> = Some(Policy::LocalityAffine);
 }
 
-/// What a workload can be told whose program has parameters of its own.
+/// What a workload can be told, if its program has parameters of its own.
 pub(crate) struct Told<P> {
     /// Kernel threads for fibres.
     pub(crate) processors: usize,
@@ -116,7 +116,7 @@ pub(crate) struct Told<P> {
     pub(crate) program: P,
 }
 
-/// A program whose parameters can be read from the command line.
+/// A program with parameters that can be read from the command line.
 pub(crate) trait Readable: Program {
     /// Takes them; those that are not given are the default's.
     fn read(arguments: &mut Arguments) -> Result<Self, Refusal>;
@@ -279,7 +279,7 @@ pub(crate) fn repeat<P: Program>(
     })
 }
 
-/// Has an actor ask another.
+/// Makes an actor ask another.
 fn question<S: Scheduling>(told: Basic) -> anyhow::Result<Sample> {
     let actors = S::start(told.processors)?;
     let sample = ask::measure(told.seconds, |questions| ask::ours(&actors, questions))?;

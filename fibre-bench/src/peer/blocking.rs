@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A runtime whose fibres block.
+/// A runtime with fibres that block.
 pub(crate) trait Blocking: 'static {
     /// What `spawn` returns.
     type Join<T: Send + 'static>: Send + 'static;
@@ -18,8 +18,8 @@ pub(crate) trait Blocking: 'static {
     ) -> anyhow::Result<T>;
     /// Starts a fibre; panics if there cannot be one more.
     fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Self::Join<T>;
-    /// Starts a fibre whose end is waited for soon, child first where the runtime can do
-    /// that. Such a child may not be stolen, so several processors get `spawn`.
+    /// Starts a fibre that is joined soon, child first where the runtime can do that. Such a child
+    /// may not be stolen, so several processors get `spawn`.
     fn fork<T: Send + 'static>(
         _processors: usize,
         body: impl FnOnce() -> T + Send + 'static,
@@ -34,7 +34,7 @@ pub(crate) trait Blocking: 'static {
     fn sleep(duration: Duration);
 }
 
-/// A runtime whose fibres have stacks of a size that can be chosen.
+/// A runtime with fibres that have stacks of a size that can be chosen.
 pub(crate) trait Stacked: Blocking {
     /// What `spawn_sized` returns.
     type SizedJoin: Send + 'static;
@@ -59,8 +59,7 @@ pub(crate) trait Semaphore: Send + Sync + 'static {
     fn release(&self);
 }
 
-/// A flag under a mutex, with a condition variable on which two players wait
-/// for their turn.
+/// A flag under a mutex, with a condition variable that two players wait on for their turn.
 pub(crate) trait Turns: Send + Sync + 'static {
     /// A flag that says it is the turn of player `false`.
     fn first() -> Self;

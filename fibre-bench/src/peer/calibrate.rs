@@ -1,5 +1,5 @@
-//! How long a repetition becomes: rounds of more and more operations, of which
-//! the last one is long enough. The earlier ones warm the runtime up.
+//! How long a repetition becomes: rounds of more and more operations, until one is long enough. The
+//! earlier ones warm the runtime up.
 
 use crate::measure::Sample;
 
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// A round in which an operation took so long.
+    /// A round with operations that took so long.
     fn took(cpu_ns: f64, operations: u64) -> anyhow::Result<Sample> {
         Ok(Sample {
             operations,

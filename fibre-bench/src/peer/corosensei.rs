@@ -36,7 +36,7 @@ fn yields(asked: Yields) -> anyhow::Result<Sample> {
     })
 }
 
-/// Coroutines, resumed round-robin, each of which suspends `each` times.
+/// Coroutines, resumed round-robin, that each suspend `each` times.
 fn leave_and_return(coroutines: u64, each: u64) -> anyhow::Result<Sample> {
     let body = |yielder: &Yielder<(), ()>, ()| {
         loop {

@@ -53,8 +53,7 @@ fn start<'scope>(scope: &'scope Scope<'_>) -> anyhow::Result<ScopedJoinHandle<'s
     Ok(scope.builder().stack_size(STACK).spawn(|_| ())?)
 }
 
-/// Round trips over two parkers, each of which is a semaphore of one permit that
-/// one thread alone may take.
+/// Round trips over two parkers. Each is a semaphore of one permit that one thread alone may take.
 fn parkers(asked: Basic) -> anyhow::Result<Sample> {
     calibrate(asked.seconds, pingpong::FEWEST, |operations| {
         let (here, there) = (Parker::new(), Parker::new());

@@ -151,7 +151,7 @@ fn penalty<S: Scheduling>(told: Told) -> anyhow::Result<Sample> {
     })
 }
 
-/// Runs rounds of arrays whose halves are sorted. An operation is an event.
+/// Runs rounds of arrays with sorted halves. An operation is an event.
 fn cache_efficient<S: Scheduling>(told: Told) -> anyhow::Result<Sample> {
     let usual = CacheEfficient::default();
     let arrays = told.events.unwrap_or(usual.arrays);

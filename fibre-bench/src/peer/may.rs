@@ -72,8 +72,8 @@ impl Stacked for May {
         stack: Option<usize>,
         body: impl FnOnce() + Send + 'static,
     ) -> anyhow::Result<JoinHandle<()>> {
-        // The default is 32 KiB, of which only touched pages exist, and stacks of
-        // that size come from may's pool.
+        // The default is 32 KiB, and only touched pages of it exist, and stacks of that size come
+        // from may's pool.
         let builder = match stack {
             None => coroutine::Builder::new(),
             Some(bytes) => coroutine::Builder::new().stack_size(bytes / size_of::<usize>()),

@@ -10,7 +10,7 @@ pub(crate) fn resident() -> io::Result<u64> {
     measure::resident(std::process::id())
 }
 
-/// Mappings of this process, of which the kernel allows 65,530 by default.
+/// Mappings of this process; the kernel allows 65,530 by default.
 pub(crate) fn mappings() -> io::Result<u64> {
     let mut maps = File::open("/proc/self/maps")?;
     let mut buffer = vec![0; 64 << 10];

@@ -1,13 +1,11 @@
 //! The peer protocol: how a peer program is asked, and how it answers.
 //!
-//! `PEER` prints the names of its workloads, one a line, each with the variants
-//! in which it can be run beside the usual one. `PEER WORKLOAD key=value…` runs one
-//! repetition and prints its [`Sample`] as one line of JSON. Every workload takes
-//! the keys `processors` (how many kernel threads may run fibres), `seconds` (how
-//! long the measured part should take) and `variant`; what else it takes, its
-//! [`Parameters`] say. What cannot be understood is refused with exit code 2,
-//! before anything runs; what fails has exit code 1. Either prints a message on
-//! standard error.
+//! `PEER` prints the names of its workloads, one a line, each with the variants that it has beside
+//! the usual one. `PEER WORKLOAD key=value…` runs one repetition and prints its [`Sample`] as one
+//! line of JSON. Every workload takes the keys `processors` (how many kernel threads may run
+//! fibres), `seconds` (how long the measured part should take) and `variant`; what else it takes,
+//! its [`Parameters`] say. What cannot be understood is refused with exit code 2, before anything
+//! runs; what fails has exit code 1. Either prints a message on standard error.
 
 use std::any::Any;
 use std::io::{self, Write as _};
@@ -166,7 +164,7 @@ impl Arguments {
         self.seconds.unwrap_or(default)
     }
 
-    /// Takes a number of things of which there is at least one.
+    /// Takes a number of things. There is at least one.
     pub(crate) fn count(&mut self, key: &str, default: u64) -> Result<u64, Refusal> {
         let value = self.take(key, "a number from 1 on", |&count| count > 0)?;
         Ok(value.unwrap_or(default))

@@ -17,8 +17,8 @@ pub(crate) fn work(units: u64, x: u64) -> u64 {
     })
 }
 
-/// The same value, of which the compiler then knows nothing. Otherwise it
-/// unrolls the loop and folds eight steps into one multiplication.
+/// The same value; the compiler knows nothing of it then. Otherwise it unrolls the loop and folds
+/// eight steps into one multiplication.
 #[inline(always)]
 fn opaque(mut x: u64) -> u64 {
     // SAFETY: there is no instruction.

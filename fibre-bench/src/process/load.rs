@@ -136,7 +136,7 @@ impl LoadCommand {
         self.with("--exchanges", count)
     }
 
-    /// Has each connection closed after so many exchanges, and another one opened.
+    /// Closes each connection after so many exchanges, and opens another one.
     pub(crate) fn reopening(self, exchanges: u64) -> Self {
         let mut load = self.exchanges(exchanges);
         load.0.push("--reopen".into());
@@ -192,8 +192,7 @@ impl LoadCommand {
     }
 }
 
-/// Idle connections, each of which has had one answer; dropping them closes
-/// them.
+/// Idle connections that have each had one answer; dropping them closes them.
 #[derive(Debug)]
 pub(crate) struct Held {
     /// The program that holds them.

@@ -93,7 +93,7 @@ fn parse(text: &str) -> Vec<Calls> {
     rows
 }
 
-/// One row; the header, rules and total are none.
+/// One row; the header, rules and total are not rows.
 fn parse_row(line: &str) -> Option<Calls> {
     let mut words = line.split_whitespace();
     let name = words.next().filter(|&name| name != "total")?;

@@ -50,7 +50,7 @@ fn file(kind: &str) -> PathBuf {
     std::env::temp_dir().join(format!("fibre-bench-{kind}-{}", std::process::id()))
 }
 
-/// Two caches for data, of which each has so many bytes, ways, and bytes in a line.
+/// Two caches for data; each has so many bytes, ways, and bytes in a line.
 #[derive(Clone, Copy)]
 pub(crate) struct Caches {
     pub(crate) near: [usize; 3],
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(total("fn=main\n3 17\n"), None);
     }
 
-    /// A file in which one function has two lines, and the other one.
+    /// A file with two lines of one function, and one of the other.
     const FILE: &str = "\
 desc: D1 cache: 32768 B
 cmd: program

@@ -1,4 +1,4 @@
-//! How many cores a program uses whose threads share locks: models, simulations, and the program.
+//! How many cores a program uses if its threads share locks: models, simulations, and the program.
 //!
 //! The program is algorithm 1 of the thesis: each of T threads runs *outside* all locks for some
 //! time, takes one of L locks at random, runs in the *critical* section for some time, and begins

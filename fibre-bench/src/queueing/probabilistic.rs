@@ -1,9 +1,9 @@
 //! The probabilistic model: Amdahl's law with critical sections.
 //!
-//! Two threads contend if both are in their critical section and chose the same lock, for which the
-//! probability is P_cs · P_ctn, with P_cs = t_cs / (t_cs + t_ncs) and P_ctn = 1 / L. That share of
-//! the critical sections runs one after the other, and the rest in parallel. The model has two
-//! estimates of the time per iteration, of which the longer one counts: see [`Times`].
+//! Two threads contend if both are in their critical section and chose the same lock. The
+//! probability of that is P_cs · P_ctn, with P_cs = t_cs / (t_cs + t_ncs) and P_ctn = 1 / L. That
+//! share of the critical sections runs one after the other, and the rest in parallel. The model has
+//! two estimates of the time per iteration, and the longer one counts: see [`Times`].
 //!
 //! Source: thesis, section 6.1, after Eyerman and Eeckhout, *Modeling Critical Sections in Amdahl's
 //! Law and its Implications for Multicore Design* (ISCA 2010). Equation 6.5 of the thesis lost a
@@ -21,7 +21,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Both estimates for this many threads, of which there is at least one.
+    /// Both estimates for this many threads, at least one.
     #[must_use]
     pub fn of(program: &Program, threads: usize) -> Self {
         let (critical, cycle) = (

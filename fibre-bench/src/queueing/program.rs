@@ -7,7 +7,7 @@ use std::time::Duration;
 /// every curve runs over it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Program {
-    /// L, the locks of which each iteration takes one at random.
+    /// L, the locks. Each iteration takes one at random.
     locks: usize,
     /// t_cs, how long an iteration has its lock.
     critical: Duration,
@@ -15,7 +15,7 @@ pub struct Program {
     outside: Duration,
 }
 
-/// A program to which no model applies.
+/// A program that no model applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// It has no lock to choose.

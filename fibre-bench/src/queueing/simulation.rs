@@ -1,11 +1,10 @@
 //! The program in simulated time, with constant or with exponential loops.
 //!
-//! A lock serves threads in the order in which they come, so the moment at which a thread comes
-//! decides when it has the lock: at once, or when the last one that came before has let go. The
-//! only events are therefore arrivals at locks. They wait in a heap, the earliest on top; each is
-//! taken out once, and put back with the arrival of the same thread's next iteration. Of two at the
-//! same moment, the one that was put in first comes first. With the seed, that makes every run the
-//! same.
+//! A lock serves threads in order of arrival, so the moment of a thread's arrival decides when it
+//! has the lock: at once, or when the last one that came before has let go. The only events are
+//! therefore arrivals at locks. They wait in a heap, the earliest on top; each is taken out once,
+//! and put back with the arrival of the same thread's next iteration. Of two at the same moment,
+//! the one that was put in first comes first. With the seed, that makes every run the same.
 //!
 //! Each thread begins at a random moment of the first cycle. Iterations count once the network has
 //! forgotten its start.
@@ -52,7 +51,7 @@ struct Arrival {
 }
 
 impl Simulation {
-    /// A simulation in which all loops are of this kind.
+    /// A simulation with all loops of this kind.
     #[must_use]
     pub fn of(loops: Loops, iterations: usize, seed: u64) -> Self {
         Self {

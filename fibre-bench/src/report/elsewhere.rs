@@ -1,4 +1,5 @@
-//! Figures that other programs and commands measure, so that nobody looks for them here in vain.
+//! Figures that other programs and commands measure: a reader who looks for them here finds the
+//! way.
 
 use std::fmt::Write as _;
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::goal::{Better, Goal};
 use fibre_measure::Series;
 
-/// Whose figures have to reach something.
+/// What has to reach something.
 pub(crate) const OURS: &str = "fibre";
 
 /// A C program over our C library, where its like over the system's threads is its peer.
@@ -51,7 +51,7 @@ pub(crate) struct Measurement {
     pub(crate) read: Read,
     /// What ours has to reach; of our own measurements only.
     pub(crate) goal: Option<Goal>,
-    /// Every reading, in the order in which they were made.
+    /// Every reading, in the order they were made.
     pub(crate) readings: Series,
 }
 

@@ -202,7 +202,7 @@ impl Report {
              [{0}](../../{0}).\n\n{1}\n",
             self.page, self.machine
         );
-        // A report in which nothing has to reach anything is about one thing only.
+        // A report without any bar is about one thing only.
         let has_goals = self.measurements.iter().any(|one| one.goal.is_some());
         if has_goals {
             let table = scorecard::table(&self.measurements);

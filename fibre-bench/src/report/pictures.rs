@@ -20,8 +20,8 @@ const QUANTILES: [(&str, f64); 5] = [
     ("99.99 %", 1e4),
 ];
 
-/// Points up to which a curve of a simulation has all: it has a mark here and there, as it agrees
-/// with a line.
+/// The most points that a curve of a simulation has without gaps: it has a mark here and there, as
+/// it agrees with a line.
 const MARKS: usize = 16;
 
 /// What `results.json` has of the readings.
@@ -125,7 +125,7 @@ impl Stored {
     }
 }
 
-/// The benchmark whose measurements are in the picture of this name.
+/// The benchmark with its measurements in the picture of this name.
 pub(super) fn benchmark_of(name: &str) -> &str {
     let name = name.strip_prefix(FIGURE).unwrap_or(name);
     name.strip_suffix(LATENCY).unwrap_or(name)

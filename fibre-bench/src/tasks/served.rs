@@ -35,7 +35,7 @@ pub struct Load {
 pub enum Kind {
     /// So many bytes that come back.
     Echo(usize),
-    /// Requests to the counter, of which so many in a hundred read it.
+    /// Requests to the counter; so many in a hundred read it.
     Counter(u64),
 }
 

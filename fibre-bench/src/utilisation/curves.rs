@@ -18,7 +18,7 @@ pub(super) struct Theory {
     pub(super) probabilistic: f64,
     /// The utilisation by mean value analysis.
     pub(super) mva: f64,
-    /// The utilisation by a simulation of loops whose lengths are exponentially distributed.
+    /// The utilisation by a simulation of loops with exponentially distributed lengths.
     pub(super) exponential: f64,
     /// The utilisation by a simulation of loops that are all of the same length.
     pub(super) constant: f64,
@@ -63,7 +63,7 @@ impl Theory {
 }
 
 impl Curves {
-    /// Curves of which nothing is measured yet.
+    /// Curves with nothing measured yet.
     pub(super) fn new(program: Program, theory: Vec<Theory>) -> Self {
         let point = |theory| Point {
             theory,

@@ -30,7 +30,7 @@ pub(crate) struct UtilisationCommand {
     /// Numbers of threads, as `1,2,8-16` [default: 1-64; with --check some of these].
     #[arg(long, value_name = "COUNTS")]
     threads: Option<Counts>,
-    /// Locks, of which each iteration takes one at random.
+    /// Locks; each iteration takes one at random.
     #[arg(long, default_value_t = 16, value_parser = positive)]
     locks: usize,
     /// How long an iteration has its lock, as `5ms`.

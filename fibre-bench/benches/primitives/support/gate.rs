@@ -1,10 +1,9 @@
 //! Where workers wait until all have started, spread evenly over the processors.
 //!
-//! A fibre stays on the processor on which it has started, and a processor that is awake
-//! takes over those that wait for one that still has to wake up. So fibres that only
-//! waited for each other, by yielding, might all have started on the first processor.
-//! Here each who comes keeps its processor busy until every processor has got one, and
-//! only then steps aside for the next round.
+//! A fibre stays on the processor that it has started on, and a processor that is awake takes over
+//! those that wait for one that still has to wake up. So fibres that only waited for each other, by
+//! yielding, might all have started on the first processor. Here each who comes keeps its processor
+//! busy until every processor has got one, and only then steps aside for the next round.
 
 use fibre::sync::Semaphore;
 use std::sync::atomic::{AtomicUsize, Ordering};

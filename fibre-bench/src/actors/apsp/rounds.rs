@@ -124,8 +124,8 @@ impl Rounds {
         self.received += 1;
     }
 
-    /// Makes all rounds for which everything is there, and hands out what those beside it are to
-    /// be sent after each. Returns whether it was the last one.
+    /// Makes all rounds that everything is there for, and hands out what those beside it are to be
+    /// sent after each. Returns whether it was the last one.
     pub(crate) fn advance(&mut self, mut publish: impl FnMut(Sent)) -> bool {
         while self.begun && self.counts[self.round % 2] == self.awaited() {
             if self.round == self.shape.nodes {
@@ -166,7 +166,7 @@ impl Rounds {
         }
     }
 
-    /// The block after this round, in which paths may go by way of one more node.
+    /// The block after this round: paths may go by way of one more node.
     fn shorten(&self) -> Numbers {
         let size = self.shape.block;
         let (home, line) = (self.round / size, self.round % size);

@@ -34,7 +34,7 @@ impl Chat {
     }
 }
 
-/// See the module text.
+/// Spawns all others, and counts what they do.
 struct Conductor {
     chat: Chat,
     /// The histograms to come.
@@ -117,7 +117,7 @@ impl Actor for Conductor {
 }
 
 impl Server {
-    /// Has the users fall silent, and counts until all messages have come.
+    /// Makes the users fall silent, and counts until all messages have come.
     fn count(&self, begin: Instant) -> anyhow::Result<Outcome> {
         let mut sent = Sent::default();
         for one in asked(&self.sessions, Event::Silence) {

@@ -4,7 +4,7 @@ use fibre_actors::{Actor, Context, Topic};
 
 use super::messages::{Letter, Post, Published};
 
-/// See the module text.
+/// A group of users.
 pub(super) struct Group {
     members: Topic<Letter>,
     published: Published,

@@ -8,9 +8,9 @@
 //! encrypts it for its user. There is no network: messages begin and end in the program.
 //!
 //! All lists are as in the thesis: up to 100 friends, 10 groups and 5 blocked users, and one
-//! message of up to 1024 bytes each second, of which one in twenty goes to a group. There it has a
-//! million users and 10,000 groups; the default here is a hundredth of both, which keeps 500
-//! members in a group.
+//! message of up to 1024 bytes each second; one in twenty goes to a group. There it has a million
+//! users and 10,000 groups; the default here is a hundredth of both, which keeps 500 members in a
+//! group.
 //!
 //! The *conductor* runs all of it for a time, has the sessions fall silent, and counts until all
 //! messages have come: each copy that was sent is delivered or blocked, and each message is in both

@@ -55,7 +55,7 @@ pub(super) struct Surroundings {
     pub(super) latencies: Latencies,
 }
 
-/// See the module text.
+/// The session of one user.
 pub(super) struct Session {
     user: User,
     key: Key,
@@ -152,7 +152,7 @@ impl Session {
         self.known.get(&user)
     }
 
-    /// Has the message logged in cache and database.
+    /// Logs the message in cache and database.
     fn log(&self, letter: &Letter) {
         let entry = Entry {
             from: letter.from,

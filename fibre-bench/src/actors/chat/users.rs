@@ -10,7 +10,7 @@ pub(super) struct User {
     pub(super) friends: Box<[u32]>,
     /// The groups that the user is a member of.
     pub(super) groups: Vec<usize>,
-    /// The users whose messages the user does not want, in rising order.
+    /// The users that the user wants no messages from, in rising order.
     pub(super) blocked: Box<[u32]>,
     /// Where the user's random numbers begin.
     pub(super) random: Random,
@@ -37,8 +37,8 @@ impl User {
     }
 }
 
-/// Up to `most` different numbers below `limit`, none of which is `but`, in rising order. How
-/// many is random, too.
+/// Up to `most` different numbers below `limit`, without `but`, in rising order. How many is
+/// random, too.
 fn some(random: &mut Random, most: usize, limit: usize, but: Option<usize>) -> Vec<usize> {
     let count = random.below(most + 1);
     let mut numbers: Vec<usize> = (0..count).map(|_| random.below(limit)).collect();

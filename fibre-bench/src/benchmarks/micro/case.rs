@@ -43,7 +43,7 @@ pub(crate) struct Case {
     pub(crate) repetitions: usize,
     /// Whether a peer is measured in each of its variants, too.
     pub(crate) variants: bool,
-    /// The peers that are measured, if not all whose runtimes are compared.
+    /// The peers that are measured, if not those of all runtimes that are compared.
     pub(crate) among: &'static [&'static str],
     /// Peers left out, because they take minutes or fail at this size.
     pub(crate) without: &'static [&'static str],
@@ -146,7 +146,7 @@ impl Case {
         }
     }
 
-    /// Whose figures have to reach something.
+    /// What has to reach something.
     pub(super) fn ours(&self) -> &'static str {
         if self.among.is_empty() {
             OURS
@@ -249,7 +249,7 @@ impl Metric {
         }
     }
 
-    /// This metric, for all readings of which this one stands.
+    /// This metric; this reading stands for all of it.
     pub(crate) const fn read_as(self, read: Read) -> Self {
         Self {
             read: Some(read),

@@ -1,4 +1,4 @@
-//! Tables of a family whose rows are the subjects and whose columns are the cases.
+//! Tables of a family, with the subjects as rows and the cases as columns.
 //!
 //! A cell has the figure that stands for all repetitions, with half of their spread,
 //! and in brackets what else was read. Below the subjects stand what ours has to

@@ -1,5 +1,5 @@
-//! The second half of `delay`: a ping beside work that computes all the time, in the ways in which
-//! a program may compute.
+//! The second half of `delay`: a ping beside work that computes all the time, in each way that a
+//! program may compute.
 //!
 //! Each way is a variant of the workload `beside` of a peer, so server, workers and client share a
 //! process, and two processors.
@@ -12,7 +12,7 @@ use fibre_measure::Series;
 
 /// The workload.
 const WORKLOAD: &str = "beside";
-/// The way for which there is a goal: the recipe.
+/// The way with a goal: the recipe.
 const RECIPE: &str = "fibre, compute";
 /// What its median has to reach, in microseconds, and its 99th percentile.
 const MEDIAN: f64 = 60.0;
@@ -75,7 +75,7 @@ pub(super) fn run(run: &mut Run, benchmark: &'static str) {
     run.report.table(&table);
 }
 
-/// Has all ways take turns. One that fails is a fault and gets no further turn.
+/// Lets all ways take turns. One that fails is a fault and gets no further turn.
 fn take(run: &mut Run, benchmark: &str) -> Vec<Row> {
     let ways = run
         .peers

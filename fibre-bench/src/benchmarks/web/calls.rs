@@ -18,7 +18,7 @@ const KINDS: usize = 6;
 /// Messages of each connection where their number is given.
 const TRACED_MESSAGES: u64 = 100;
 
-/// The calls of a server, and the requests for which it made them.
+/// The calls of a server, and the requests that it made them for.
 pub(super) struct Counts {
     calls: Vec<Calls>,
     requests: f64,

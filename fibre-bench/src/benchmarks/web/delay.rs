@@ -1,10 +1,9 @@
 //! `delay`: how long a handler that spins or blocks its kernel thread holds up
 //! another connection.
 //!
-//! One connection asks once a millisecond. After a while other connections make
-//! their handlers burn CPU time, or sleep in the kernel, for a second. The worst
-//! latency of the first connection is the figure: a runtime whose poller sits
-//! behind the busy thread shows the whole second.
+//! One connection asks once a millisecond. After a while other connections make their handlers burn
+//! CPU time, or sleep in the kernel, for a second. The worst latency of the first connection is the
+//! figure: a runtime with a poller behind the busy thread shows the whole second.
 //!
 //! Then a ping beside work that computes all the time: see `beside`.
 
@@ -32,7 +31,7 @@ const TO_REACH: f64 = 1.0;
 /// How long the handlers take, and how long where it is only to be shown that it runs.
 const DISTURBED_MS: u64 = 1000;
 const QUICK_MS: u64 = 20;
-/// Seconds of one repetition, of which one is disturbed.
+/// Seconds of one repetition; one of them is disturbed.
 const SECONDS: f64 = 2.0;
 /// Processors of the server; the load shares them where there are no more.
 const PROCESSORS: usize = 2;

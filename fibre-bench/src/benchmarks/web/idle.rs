@@ -1,5 +1,4 @@
-//! `idle`: what a connection on which nothing happens keeps in memory, and what
-//! it costs over time.
+//! `idle`: what an idle connection keeps in memory, and what it costs over time.
 //!
 //! The server's memory with the connections open, less that before, over their
 //! number. Each has carried one request, so stacks and buffers that a connection
@@ -34,7 +33,7 @@ const TO_REACH: Goal = Goal::scaled(
     6000.0,
     &[("tokio", 2888.0), ("may", 10_557.0), ("thread", 11_854.0)],
 );
-/// Seconds in which nothing may happen, with many connections and with fewer.
+/// Seconds without any event, with many connections and with fewer.
 const SECONDS: f64 = 5.0;
 const BRIEF_SECONDS: f64 = 1.0;
 /// What is let pass before, for work that is put off.
@@ -64,7 +63,7 @@ fn goal(metric: &str) -> Option<Goal> {
 struct Case {
     connections: usize,
     small_buffer: bool,
-    /// Seconds in which nothing may happen.
+    /// Seconds without any event.
     rest: f64,
 }
 

@@ -1,8 +1,8 @@
 //! `inside`: what it costs to look inside of a web server, and how it bears it.
 //!
 //! The server with each part switched on takes turns with the server where all is off. Then it is
-//! asked for dumps while it serves, and programs in which many fibres wait, and in which all
-//! processors hang.
+//! asked for dumps while it serves, and so are programs with many fibres that wait, and with all
+//! processors hanging.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -64,7 +64,7 @@ const CONNECTIONS: usize = 10_000;
 /// Fibres that wait where no load is.
 const FIBRES: usize = 100_000;
 
-/// Seconds in which a dump of so many fibres has to be there.
+/// Seconds that a dump of so many fibres may take.
 const DUMP_SECONDS: f64 = 2.0;
 
 /// Dumps of each program.
@@ -320,7 +320,7 @@ fn dumps(run: &mut Run) -> anyhow::Result<()> {
 struct Asked {
     /// From the signal to the last line, in milliseconds.
     took: Series,
-    /// The time for which the fibres were looked at, in milliseconds.
+    /// How long the fibres were looked at, in milliseconds.
     looked: Series,
     /// The size of the last one, in bytes.
     size: usize,
@@ -430,7 +430,7 @@ fn of_server(run: &Run, connections: usize) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// Dumps of a program in which so many fibres wait, and perhaps all processors hang.
+/// Dumps of a program with so many fibres that wait, and perhaps with all processors hanging.
 fn of_parked(run: &Run, fibres: usize, hang: bool) -> anyhow::Result<Asked> {
     let mut command = Command::new(programs::ours("parked")?);
     let file = dump_file();

@@ -25,8 +25,8 @@ pub(crate) const LINES: Benchmark = Benchmark {
     run,
 };
 
-/// Connections that take turns. More than the bare loop can have under valgrind, which leaves
-/// fewer descriptors, are none that compare.
+/// Connections that take turns. More than the bare loop can have under valgrind, which leaves fewer
+/// descriptors, cannot be compared.
 const CONNECTIONS: usize = 900;
 /// Requests on each connection in the run that is taken off the other one, and in that.
 const REQUESTS: [u64; 2] = [2, 12];
@@ -34,7 +34,7 @@ const REQUESTS: [u64; 2] = [2, 12];
 const LONGEST: f64 = 120.0;
 /// Servers that valgrind runs, as they are.
 const SERVERS: [&str; 3] = ["epoll", OURS, "tokio"];
-/// The fewest cold lines for which a function is named.
+/// The fewest cold lines that a function is named for.
 const SMALL: f64 = 0.1;
 
 /// What is counted.

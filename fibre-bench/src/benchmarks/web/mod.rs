@@ -71,7 +71,7 @@ const SECONDS: f64 = 1.0;
 /// Seconds of load in a repetition of other cases.
 const BRIEF_SECONDS: f64 = 0.5;
 
-/// Connections of the echo whose number of messages is fixed, and that number.
+/// Connections of the echo with a fixed number of messages, and that number.
 const COUNTED: (usize, u64) = (150, 10_000);
 /// The number of messages where it is only to be shown that it runs.
 const QUICK_MESSAGES: u64 = 20;
@@ -151,7 +151,7 @@ fn echo(run: &mut Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The echo in which each connection sends a fixed number of messages.
+/// The echo with a fixed number of messages for each connection.
 fn counted_echo(run: &mut Run) {
     let (connections, messages) = COUNTED;
     let each = if run.plan.is_quick() {

@@ -19,7 +19,7 @@ use crate::servers::{Duty, ServerProgram};
 /// Seconds of load before the clock starts.
 const WARM_UP: f64 = 0.1;
 
-/// The longest that messages whose number is given may take, in seconds.
+/// The longest that a given number of messages may take, in seconds.
 const LONGEST: f64 = 600.0;
 
 /// What the load is.
@@ -63,8 +63,8 @@ pub(crate) struct Served {
 }
 
 impl Load {
-    /// The best generator of keep-alive requests that is here: wrk, with which
-    /// the bars were set, or our own.
+    /// The best generator of keep-alive requests that is here: wrk, which the bars were set with,
+    /// or our own.
     pub(crate) fn keep_alive() -> Self {
         if wrk::installed() {
             Self::Wrk

@@ -22,7 +22,7 @@ const CONNECTIONS: usize = 100;
 /// Length of a traced run.
 const SECONDS: f64 = 0.5;
 
-/// A load whose calls are counted.
+/// A load with calls that are counted.
 struct Case {
     name: &'static str,
     load: Load,

@@ -73,7 +73,7 @@ impl Connection {
         self.waiting.len() >= MOST_WAITING
     }
 
-    /// Has the replies to `bytes` wait.
+    /// Lets the replies to `bytes` wait.
     pub(crate) fn reply(&mut self, bytes: &[u8]) {
         for reply in self.responder.replies(bytes) {
             self.waiting.extend_from_slice(reply);

@@ -34,7 +34,7 @@ use rustix::net::sockopt;
 /// Orders that fit into the ring; more are handed over before the turn is complete.
 const ORDERS: u32 = 1024;
 
-/// Has the kernel wait before it tries to receive: nothing has come yet.
+/// Makes the kernel wait before it tries to receive: nothing has come yet.
 const POLL_FIRST: u16 = 1; // IORING_RECVSEND_POLL_FIRST
 
 /// Results that fit into the ring.
@@ -85,7 +85,7 @@ enum Order {
     Receive,
     /// A reply.
     Send,
-    /// Anything whose result does not matter.
+    /// Anything with a result that does not matter.
     Forget,
 }
 

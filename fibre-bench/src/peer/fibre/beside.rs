@@ -1,4 +1,4 @@
-//! `beside` with fibres: the ways in which a program of ours may compute.
+//! `beside` with fibres: the ways that a program of ours may compute in.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;

@@ -150,7 +150,7 @@ impl<const MOVING: bool> Stacked for Fibres<MOVING> {
         body: impl FnOnce() + Send + 'static,
     ) -> anyhow::Result<JoinHandle<()>> {
         let builder = match stack {
-            // The default reserves 256 KiB, of which only touched pages exist.
+            // The default reserves 256 KiB, and only touched pages of it exist.
             None => Builder::new(),
             Some(bytes) => Builder::new().stack_size(bytes),
         };

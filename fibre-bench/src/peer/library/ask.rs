@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 /// What has been counted and measured.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The sum of the answers, each of which is its question plus one.
+    /// The sum of the answers; each is its question plus one.
     pub sum: u64,
     /// How long one question in [`Asked::TIMED`] took, in nanoseconds.
     pub latency: Histogram<u64>,

@@ -1,10 +1,10 @@
 //! The programs over actors for the actor libraries of others, written once for all of them.
 //!
-//! A [`Library`] spawns actors and sends messages; what its actors do is a [`Behaviour`], whose
-//! handlers do not wait. So a question and its answer are two messages here, as in Savina, where
-//! [`crate::actors`] asks and waits; the messages that count are the same, and so are parameters,
-//! expected outcomes and computing, which the programs there lend. LOGM and `ask` are about
-//! waiting, so each library writes these itself.
+//! A [`Library`] spawns actors and sends messages; what its actors do is a [`Behaviour`], with
+//! handlers that do not wait. So a question and its answer are two messages here, as in Savina,
+//! where [`crate::actors`] asks and waits; the messages that count are the same, and so are
+//! parameters, expected outcomes and computing, which the programs there lend. LOGM and `ask` are
+//! about waiting, so each library writes these itself.
 //!
 //! What a library does for every message is its own: the types here are generic, and nothing is
 //! looked up when the program runs. Actors end by [`Context::stop`], when they are told to.
@@ -75,7 +75,7 @@ pub trait Library: Sized + 'static {
     /// When an actor has failed.
     fn logm(runtime: &Self::Runtime, program: &LogM) -> anyhow::Result<logm::Outcome>;
 
-    /// Has an actor ask another so many times, one question after the other, and returns what has
+    /// Makes an actor ask another so many times, one question after the other, and returns what has
     /// come out. Blocks the thread.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ unsafe impl Sync for PosixSemaphore {}
 
 impl Semaphore for PosixSemaphore {
     fn empty() -> Self {
-        // SAFETY: `sem_t` is plain data, for which zeros are a value.
+        // SAFETY: `sem_t` is plain data, and zeros are a value of it.
         let semaphore = Box::new(UnsafeCell::new(unsafe { mem::zeroed() }));
         // SAFETY: the pointer is valid, and the box keeps the semaphore where
         // it is from here on.
@@ -91,8 +91,8 @@ impl Turns for PosixTurns {
         let changed = self.changed.get();
         self.mutex.locked(|| {
             let turn = self.turn.get();
-            // SAFETY: the mutex is locked, except while `pthread_cond_wait` waits, for which
-            // it gets the very mutex.
+            // SAFETY: the mutex is locked, except while `pthread_cond_wait` waits, and that gets
+            // the very mutex.
             unsafe {
                 while turn.read() != player {
                     libc::pthread_cond_wait(changed, self.mutex.0.get());
@@ -111,7 +111,7 @@ impl PosixThread {
     /// Starts one with so many bytes of stack.
     pub(super) fn spawn<F: FnOnce() + Send + 'static>(stack: usize, body: F) -> io::Result<Self> {
         let body = Box::into_raw(Box::new(body));
-        // SAFETY: `pthread_attr_t` is plain data, for which zeros are a value.
+        // SAFETY: `pthread_attr_t` is plain data, and zeros are a value of it.
         let mut attributes: libc::pthread_attr_t = unsafe { mem::zeroed() };
         let mut id = 0;
         // SAFETY: both places are valid for writing, the attributes are initialised

@@ -1,5 +1,5 @@
-//! `mutex` and `contend` with tasks and tokio's own mutex, whose waiter gives
-//! its worker to other tasks.
+//! `mutex` and `contend` with tasks and tokio's own mutex. A waiter of that gives its worker to
+//! other tasks.
 
 use std::hint::black_box;
 use std::sync::Arc;

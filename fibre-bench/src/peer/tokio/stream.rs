@@ -19,7 +19,7 @@ pub(super) fn tasks<C: Choice>(asked: Stream) -> anyhow::Result<Sample> {
     })
 }
 
-/// A round in which each sender sends so many numbers.
+/// A round of so many numbers from each sender.
 async fn round(asked: Stream, share: u64) -> anyhow::Result<Sample> {
     let watch = Stopwatch::start()?;
     let (senders, receiver) = match asked.room {

@@ -89,7 +89,7 @@ impl<C: Choice, B: Behaviour<Tasks<C>>> Context<Tasks<C>, B> for Own<B::Message>
     }
 }
 
-/// Has a task ask another, which answers through a oneshot channel.
+/// Makes a task ask another, which answers through a oneshot channel.
 async fn inquire(questions: u64) -> anyhow::Result<Asked> {
     let (echo, mut asked) = unbounded_channel::<(u64, oneshot::Sender<u64>)>();
     tokio::spawn(async move {

@@ -26,7 +26,7 @@ use crate::peer::work::work;
 const PAUSE: Duration = Duration::from_millis(1);
 /// The longest ping that is told from longer ones, in nanoseconds.
 const LONGEST: u64 = 100_000_000_000;
-/// Units of work by which a job is calibrated.
+/// Units of work that a job is calibrated by.
 const TRIAL: u64 = 20_000_000;
 
 /// What the workload can be told.

@@ -121,8 +121,7 @@ pub(crate) struct Occupied {
 }
 
 impl Occupied {
-    /// Looks at the memory of this process, of which `before` bytes were resident
-    /// before there were fibres.
+    /// Looks at the memory of this process; `before` bytes were resident before there were fibres.
     pub(crate) fn since(before: u64) -> anyhow::Result<Self> {
         Ok(Self {
             resident: memory::resident()?.saturating_sub(before),

@@ -1,4 +1,4 @@
-//! `migrate`: two clusters between which fibres go back and forth (thesis, section 4.2).
+//! `migrate`: fibres that go back and forth between two clusters (thesis, section 4.2).
 //!
 //! Half of the processors belong to each cluster. On each processor's behalf a creator
 //! spawns its fibres into that processor's cluster; a fibre migrates to the other cluster,

@@ -1,4 +1,4 @@
-//! `shared`: the contest of `contend` for read-write locks, of which a share of the turns write.
+//! `shared`: the contest of `contend` for read-write locks; a share of the turns write.
 
 use super::contend::{self, Contention};
 use crate::measure::Sample;

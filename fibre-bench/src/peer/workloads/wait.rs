@@ -121,7 +121,7 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    /// Visits of which none has begun.
+    /// Visits that have not begun.
     pub(crate) fn begin() -> Self {
         Self {
             waits: Vec::new(),
@@ -130,7 +130,7 @@ impl Visits {
         }
     }
 
-    /// The guest has the mutex, for which it asked then.
+    /// The guest has the mutex, and asked for it then.
     pub(crate) fn acquired(&mut self, asked: Instant) {
         let now = Instant::now();
         self.waits.push(now - asked);

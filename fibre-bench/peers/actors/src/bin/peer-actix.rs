@@ -35,7 +35,7 @@ static ARBITERS: OnceLock<Vec<ArbiterHandle>> = OnceLock::new();
 /// The arbiter of the next actor.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// The arbiter whose turn it is.
+/// The arbiter of this turn.
 fn arbiter() -> &'static ArbiterHandle {
     let arbiters = ARBITERS.get().map_or(&[][..], Vec::as_slice);
     &arbiters[NEXT.fetch_add(1, Ordering::Relaxed) % arbiters.len()]
@@ -278,7 +278,7 @@ async fn inquire(echo: &Addr<Echo>, questions: u64) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// A number of which the next one is wanted.
+/// A number, to be answered with the next one.
 struct Question(u64);
 
 impl Message for Question {

@@ -1,6 +1,6 @@
-//! kameo, as a peer: an actor is a task of tokio's, whose scheduler has as many threads as there
-//! are processors; mailboxes have no bound. LOGM's workers stand still by awaiting the answer in
-//! their handler.
+//! kameo, as a peer: an actor is a task of tokio's. The scheduler has as many threads as there are
+//! processors; mailboxes have no bound. LOGM's workers stand still by awaiting the answer in their
+//! handler.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -109,7 +109,7 @@ impl Library for Kameo {
     }
 }
 
-/// Spawns an actor whose mailbox has no bound.
+/// Spawns an actor with a mailbox without a bound.
 fn spawn<A: Actor<Args = A>>(actor: A) -> ActorRef<A> {
     A::spawn_with_mailbox(actor, mailbox::unbounded())
 }
@@ -244,7 +244,7 @@ async fn inquire(questions: u64) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// A number of which the next one is wanted.
+/// A number, to be answered with the next one.
 struct Question(u64);
 
 /// An actor that answers.

@@ -1,5 +1,5 @@
-//! ractor, as a peer: an actor is a task of tokio's, whose scheduler has as many threads as there
-//! are processors. LOGM's workers stand still by awaiting the answer in their handler.
+//! ractor, as a peer: an actor is a task of tokio's. The scheduler has as many threads as there are
+//! processors. LOGM's workers stand still by awaiting the answer in their handler.
 
 use std::marker::PhantomData;
 use std::process::ExitCode;
@@ -266,7 +266,7 @@ async fn inquire(questions: u64) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// A number of which the next one is wanted.
+/// A number, to be answered with the next one.
 struct Question(u64, RpcReplyPort<u64>);
 
 /// An actor that answers.
