@@ -191,9 +191,9 @@ fn judge(tally: &mut Tally, shared: &Shared, pending: &Pending, answer: &Answer<
     }
 }
 
-/// Counts an answer if it came within the measured time, over which the server's CPU time is taken,
-/// too. How long it took counts in an open loop by when the request was due, since one that is late
-/// must not be left out; else likewise by when the answer came.
+/// Counts an answer if it came within the measured time. The server's CPU time is taken over the
+/// same. How long it took counts in an open loop by when the request was due, since one that is
+/// late must not be left out; else likewise by when the answer came.
 #[inline]
 fn count(tally: &mut Tally, shared: &Shared, pending: &Pending, answer: &Answer<'_>, now: u64) {
     let came = shared.clock.counts(now);

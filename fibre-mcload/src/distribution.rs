@@ -33,7 +33,7 @@ pub const ETC_VALUE: Distribution = Distribution::Pareto(15.0, 214.476, 0.348_23
 /// Times between requests of ETC, in microseconds.
 pub const ETC_GAP: Distribution = Distribution::Pareto(0.0, 16.0292, 0.154_971);
 
-/// How many quantiles stand for a distribution whose mean has no simple formula.
+/// How many quantiles stand for a distribution without a simple formula of its mean.
 const STEPS: u32 = 1 << 16;
 
 impl Distribution {

@@ -2,8 +2,7 @@
 //!
 //! A key is a number, and its name says the number: `k`, zeroes, digits. How long the name is
 //! follows from the number and the seed. Each key has one *owner* among the connections, which
-//! alone changes it, so that it is known in which order its values were stored; everybody reads all
-//! keys.
+//! alone changes it, so that the order of its values is known; everybody reads all keys.
 
 use crate::distribution::Distribution;
 use crate::random::{Random, mix, unit};

@@ -8,7 +8,7 @@
 /// The step from one state of the generator to the next.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A number in which every bit depends on every bit of `word`.
+/// A number with every bit dependent on every bit of `word`.
 #[inline]
 #[must_use]
 pub const fn mix(word: u64) -> u64 {

@@ -38,7 +38,7 @@ pub struct Report {
     pub reconnects: u64,
     /// Requests that got no answer since their connection was lost.
     pub unanswered: u64,
-    /// Keys whose age could not be checked any more.
+    /// Keys with an age that could not be checked any more.
     pub doubted_keys: u64,
     /// Harmful things that were done, by kind.
     pub storms: BTreeMap<String, u64>,
@@ -103,7 +103,7 @@ impl From<&Plan> for PlanInWords {
 }
 
 impl Report {
-    /// Of what was counted in so many seconds, in which this program used so much CPU time.
+    /// Of what was counted in so many seconds, while this program used so much CPU time.
     pub(crate) fn new(
         plan: &Plan,
         tally: Tally,

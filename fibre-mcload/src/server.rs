@@ -103,9 +103,9 @@ impl ServerProcess {
     }
 }
 
-/// User and system time, in seconds, of the line in `/proc/PID/stat`: fields 14 and 15, of which
-/// the second may contain anything in brackets. The kernel counts in hundredths for programs,
-/// whatever its own clock is.
+/// User and system time, in seconds, of the line in `/proc/PID/stat`: fields 14 and 15; the second
+/// field may contain anything in brackets. The kernel counts in hundredths for programs, whatever
+/// its own clock is.
 fn ticks(stat: &str) -> Option<[f64; 2]> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11);

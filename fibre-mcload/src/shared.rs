@@ -139,7 +139,7 @@ impl Shared {
 /// How long who has lost a connection waits before the next one.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// A lock whose owner has not changed what it guards halfway, even if it panicked.
+/// A lock with an owner that has not changed what it guards halfway, even if it panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -177,7 +177,7 @@ pub struct Tally {
     pub reconnects: u64,
     /// Requests that got no answer since their connection was lost.
     pub unanswered: u64,
-    /// Keys whose age is not known any more since their owner's connection was lost.
+    /// Keys with an age that is not known any more since their owner's connection was lost.
     pub doubted: u64,
     /// When the last answer came.
     pub last: u64,

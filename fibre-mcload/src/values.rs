@@ -21,7 +21,7 @@ const PLACES: usize = 1 << 16;
 /// What is wrong with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// It is none of this key.
+    /// It is not a value of this key.
     Foreign,
     /// It begins like one of this key, of this version, and does not go on or end like that.
     Torn(u32),

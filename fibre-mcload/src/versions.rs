@@ -85,8 +85,8 @@ impl Versions {
         }
     }
 
-    /// The owner has lost the connection on which a version was under way. Says whether the key was
-    /// certain until now.
+    /// The owner has lost the connection with a version under way. Says whether the key was certain
+    /// until now.
     pub fn doubt(&self, key: u32) -> bool {
         let word = self.read(key);
         self.write(

@@ -34,7 +34,7 @@ pub(crate) enum Pace {
     Open(Schedule),
 }
 
-/// The times at which requests are due.
+/// The times when requests are due.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     /// The next one, in nanoseconds.

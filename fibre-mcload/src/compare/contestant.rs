@@ -39,7 +39,7 @@ pub(super) struct Contestant {
     pub is_variant: bool,
 }
 
-/// Variables under which a server is measured once more.
+/// Variables that a server is measured under once more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variant {
     /// What it is called in tables, behind the server's name.

@@ -38,7 +38,7 @@ const IDLE: f64 = 3.0;
 /// What to compare.
 #[derive(Args)]
 pub(crate) struct Compare {
-    /// A server: a name for tables, and how it is started: words, the first of which may be
+    /// A server: a name for tables, and how it is started: words; the first ones may be
     /// `VARIABLE=VALUE`. Without `{port}` in it, the usual options are added. The first one is who
     /// the others are compared with
     #[arg(
@@ -47,7 +47,7 @@ pub(crate) struct Compare {
         required_unless_present = "from"
     )]
     servers: Vec<Contestant>,
-    /// Variables under which the server called `fibre` is measured once more, at a few points
+    /// Variables that the server called `fibre` is measured under once more, at a few points
     #[arg(long = "variant", value_name = "NAME=VARIABLE=VALUE", default_values = VARIANTS)]
     variants: Vec<Variant>,
     /// Measure no variants
@@ -238,8 +238,7 @@ impl Compare {
         Ok(sum / self.servers.len() as f64)
     }
 
-    /// How long a run may be, if a repetition has so many, each of which takes so many seconds
-    /// beside.
+    /// How long a run may be, if a repetition has so many, and each takes so many seconds beside.
     fn length(
         &self,
         runs: usize,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Shares of the first server's rate at which the others are asked in the open loop.
+/// Shares of the first server's rate that the others are asked at in the open loop.
 const SHARES: [f64; 3] = [0.25, 0.5, 0.75];
 
 /// Requests that may be under way on a connection in the open loop, where few are.
@@ -133,7 +133,7 @@ impl Sizes {
         SHARES.map(point).into()
     }
 
-    /// Points at which variants are measured, too.
+    /// Points where variants are measured, too.
     pub(super) fn with_variants(&self) -> Vec<Point> {
         let mut points: Vec<Point> = self
             .updates
@@ -236,7 +236,8 @@ impl Sizes {
 }
 
 impl Point {
-    /// The closed loop whose rate an open one takes its share of; any other point is that itself.
+    /// The closed loop that an open one takes its share of the rate of; any other point is that
+    /// itself.
     pub(super) fn closed(&self) -> Self {
         let pipeline = self.share.map_or(self.pipeline, |_| 1);
         Self {

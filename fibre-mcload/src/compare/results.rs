@@ -11,7 +11,7 @@ use super::readings::{Length, Readings};
 /// Everything that was measured.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Results {
-    /// The machine on which it was measured.
+    /// The machine that it was measured on.
     pub machine: Machine,
     /// How many cores there were.
     pub cores: usize,
@@ -21,7 +21,7 @@ pub(super) struct Results {
     pub length: Length,
     /// How often everything was measured.
     pub repetitions: usize,
-    /// At which points.
+    /// The points.
     pub points: Vec<Row>,
     /// What idle connections cost, by server; none of variants.
     pub idle: Vec<Option<Idle>>,
@@ -144,7 +144,7 @@ impl Results {
         point.cores < self.cores
     }
 
-    /// The rows by which servers are judged.
+    /// The rows that servers are judged by.
     pub(super) fn judged_rows(&self) -> impl Iterator<Item = &Row> {
         self.points.iter().filter(|row| self.is_apart(&row.point))
     }

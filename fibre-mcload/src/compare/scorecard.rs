@@ -70,7 +70,8 @@ pub(super) fn overview(results: &Results) -> Table {
     table
 }
 
-/// Bytes of an idle connection above the first server's, with a mark for whom that matters.
+/// Bytes of an idle connection above the first server's, with a mark for those that this matters
+/// for.
 fn above(results: &Results, index: usize) -> String {
     let Some(above) = results.idle_above(index) else {
         return "–".into();

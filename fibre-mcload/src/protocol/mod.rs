@@ -1,8 +1,8 @@
 //! What is said to a server, and what it says.
 //!
 //! Both dialects are taken apart from the front of the bytes that are there: an answer is whole, or
-//! says how many bytes there must be before it is worth to look again, or is none that a server may
-//! give. Nothing is copied: an answer lies in the bytes that it was read into.
+//! says how many bytes there must be before it is worth to look again, or is not one that a server
+//! may give. Nothing is copied: an answer lies in the bytes that it was read into.
 
 mod meta;
 mod text;

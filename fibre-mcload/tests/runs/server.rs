@@ -41,7 +41,7 @@ pub(crate) enum Fault {
     Refuse(u64),
 }
 
-/// What the server has, by key: all values in the order in which they were stored.
+/// What the server has, by key: all values in the order they were stored.
 type Store = HashMap<Vec<u8>, Vec<Vec<u8>>>;
 
 /// A running server.
