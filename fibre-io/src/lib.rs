@@ -14,7 +14,7 @@
 //! | `buffers` | buffers that connections share |
 //! | `forward` | reading and writing through a value, as through a reference |
 //! | `seen` | a cursor into a count of arrivals |
-//! | `shut_down` | listeners that the kernel reports no shutdown of |
+//! | `shut_down` | listeners that are shut down, which the kernel does not report |
 //! | `config` | the choices of each cluster |
 //! | `gate` | readiness of one direction, and the fibres that wait for it |
 //! | `epoll` | one epoll instance, as the kernel has it |
