@@ -25,8 +25,8 @@
 //! # The rule
 //!
 //! **Nothing switches unless the call would block.** A call is tried first, in a form that does not
-//! wait, and its fibre waits only if the kernel says `EAGAIN`. So code that is wrong with a switch
-//! in the midst of a call that does not block is right here.
+//! wait, and its fibre waits only if the kernel says `EAGAIN`. So a call that does not block never
+//! switches, and code that relies on that stays right.
 //!
 //! A call is the system's own on a plain thread, before [`install`], within [`plainly`], in a
 //! forked child, in a cluster that moves started fibres between threads, and on the descriptors 0
