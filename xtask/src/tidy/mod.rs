@@ -66,10 +66,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     let mut violations = Vec::new();
     violations.extend(page::check(&sources));
     violations.extend(page::sealed(&sources));
-    violations.extend(page::architecture(&read(
-        workspace,
-        page::ARCHITECTURE_PATH,
-    )));
+    for (path, most) in page::BOUNDED {
+        violations.extend(page::bounded(path, &read(workspace, path), most));
+    }
     violations.extend(vocabulary::check(&sources));
     violations.extend(vocabulary::errno(
         &sources,

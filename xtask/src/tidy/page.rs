@@ -16,10 +16,8 @@ const FILE: usize = 500;
 const FUNCTION: usize = 60;
 /// The architecture document.
 pub(crate) const ARCHITECTURE_PATH: &str = "docs/ARCHITECTURE.md";
-/// Its lines, at most.
-const ARCHITECTURE: usize = 200;
-/// Its columns, at most.
-const ARCHITECTURE_COLUMNS: usize = 120;
+/// The pages that are read as a whole, and their lines, at most.
+pub(crate) const BOUNDED: [(&str, usize); 2] = [("README.md", 130), (ARCHITECTURE_PATH, 200)];
 
 /// Checks every file.
 pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
@@ -36,33 +34,18 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
         .collect()
 }
 
-/// Checks lines and columns of the architecture document; a missing one counts as empty.
-pub(crate) fn architecture(text: &str) -> Vec<Violation> {
-    let violation = |line, text: String| Violation {
-        place: ARCHITECTURE_PATH.into(),
-        line,
-        text,
+/// Checks the length of a page that is read as a whole; a missing one counts as empty.
+pub(crate) fn bounded(path: &str, text: &str, most: usize) -> Option<Violation> {
+    let text = match text.lines().count() {
+        0 => "missing or empty".to_owned(),
+        lines if lines > most => format!("{lines} lines, at most {most}"),
+        _ => return None,
     };
-    let mut violations = Vec::new();
-    match text.lines().count() {
-        0 => violations.push(violation(0, "missing or empty".to_owned())),
-        lines if lines > ARCHITECTURE => {
-            violations.push(violation(
-                0,
-                format!("{lines} lines, at most {ARCHITECTURE}"),
-            ));
-        }
-        _ => {}
-    }
-    for (index, line) in text.lines().enumerate() {
-        let columns = line.chars().count();
-        // Rows of tables cannot be wrapped.
-        if columns > ARCHITECTURE_COLUMNS && !line.starts_with('|') {
-            let text = format!("{columns} columns, at most {ARCHITECTURE_COLUMNS}");
-            violations.push(violation(index + 1, text));
-        }
-    }
-    violations
+    Some(Violation {
+        place: path.into(),
+        line: 0,
+        text,
+    })
 }
 
 /// What the root of a library says, so that the compiler finds public items that nobody reaches.
@@ -270,12 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn the_architecture_document_has_a_bound() {
-        assert!(architecture(&"x\n".repeat(ARCHITECTURE)).is_empty());
-        assert_eq!(architecture(&"x\n".repeat(ARCHITECTURE + 1)).len(), 1);
-        assert_eq!(architecture("").len(), 1);
-        let wide = "ö".repeat(ARCHITECTURE_COLUMNS + 1);
-        assert_eq!(architecture(&wide).len(), 1);
-        assert!(architecture(&format!("{}\n| {wide}", &wide[2..])).is_empty());
+    fn pages_have_a_bound() {
+        assert_eq!(bounded("a.md", &"x\n".repeat(3), 3), None);
+        for text in ["x\n".repeat(4), String::new()] {
+            assert_eq!(bounded("a.md", &text, 3).unwrap().place, "a.md");
+        }
     }
 }
