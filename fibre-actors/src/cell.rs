@@ -17,8 +17,9 @@
 
 use crate::clock::{Alarm, Clock};
 use crate::exit::ExitReason;
-use crate::inbox::{Activation, Inbox};
+use crate::inbox::Inbox;
 use crate::mailbox::Mailbox;
+use crate::next::Activation;
 use crate::pile::Backlog;
 use crate::registry::{Member, Seat};
 use crate::system::System;
@@ -114,7 +115,8 @@ impl<M: Send + 'static> Cell<M> {
         actor: Box<dyn Behaviour<M>>,
         system: &Arc<System>,
     ) -> Self {
-        let is_left_alone = system.registry.is_some() && !system.owns_cluster;
+        let mut inbox = Inbox::new(mailbox);
+        inbox.is_left_alone = system.registry.is_some() && !system.owns_cluster;
         let owned = Owned {
             actor,
             backlog: Backlog::new(),
@@ -123,7 +125,7 @@ impl<M: Send + 'static> Cell<M> {
             seat: None,
         };
         Self {
-            inbox: Inbox::new(mailbox).left_alone(is_left_alone),
+            inbox,
             owned: UnsafeCell::new(Some(Box::new(owned))),
         }
     }
@@ -140,11 +142,11 @@ impl<M: Send + 'static> Cell<M> {
         }
     }
 
-    /// Whether the actor may be left behind while the caller goes on. If that happens with the whole
-    /// cluster, its fibres are cancelled before.
+    /// Whether the actor may be left behind while the caller goes on. If that happens with the
+    /// whole cluster, its fibres are cancelled before.
     #[inline]
     pub(crate) fn may_be_left_by_caller(this: &Activity<Self>) -> bool {
-        this.inbox.is_left_alone() || !this.is_callers()
+        this.inbox.is_left_alone || !this.is_callers()
     }
 
     /// Schedules the actor, if the caller has to. An actor whose cluster has been stopped ends here

@@ -44,6 +44,7 @@ use crate::errors::SendError;
 use crate::exit::ExitReason;
 use crate::faults;
 use crate::mailbox::Mailbox;
+use crate::next::{Activation, Mark, Next};
 use crate::pile::{Backlog, Pile, Room};
 use crate::ring::{Put, Ring, Shown};
 use crate::watchers::{End, WatchKey, WatchRoom, Watcher, Watchers};
@@ -62,7 +63,7 @@ pub struct Inbox<M> {
     /// How many references to the actor there are.
     references: AtomicU32,
     /// Whether the actor may be left behind while its cluster goes on.
-    is_left_alone: bool,
+    pub(crate) is_left_alone: bool,
 }
 
 /// What the lock protects.
@@ -95,39 +96,6 @@ enum Phase {
     Killed(ExitReason),
     Ending,
     Ended(ExitReason),
-}
-
-/// Whether the caller has to schedule the actor.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Activation {
-    /// It has to: the actor was idle, and is active now.
-    Needed,
-    /// It has not: the actor is active, or has ended.
-    Underway,
-}
-
-/// What an activation does next.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// It handles the messages in the backlog.
-    Handle,
-    /// Nothing: the actor is idle now, and others may schedule it.
-    Rest,
-    /// It ends the actor, for this reason.
-    End(ExitReason),
-}
-
-/// Tells when a message has been handled. An activation comes for more when it has handled what it
-/// took before, so that is after as many of its takes as the mailbox needs to give the message out,
-/// and one more. A message that is dropped earlier counts as under way until then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark(u64);
-
-impl Mark {
-    /// That of no message.
-    pub const NONE: Self = Self(0);
 }
 
 /// What became of a message that was offered.
@@ -179,20 +147,6 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// The same, for an actor that may be left behind while its cluster goes on, or not.
-    #[must_use]
-    pub fn left_alone(mut self, yes: bool) -> Self {
-        self.is_left_alone = yes;
-        self
-    }
-
-    /// Whether the actor may be left behind while its cluster goes on.
-    #[inline]
-    #[must_use]
-    pub fn is_left_alone(&self) -> bool {
-        self.is_left_alone
-    }
-
     /// Sends a message. Blocks the fibre, or the thread, while there is no room, if the mailbox
     /// lets its senders wait, and there is a `patience`.
     ///
@@ -231,8 +185,8 @@ impl<M> Inbox<M> {
 
     /// Whether the actor has handled the message with this mark, or has dropped it.
     #[must_use]
-    pub fn has_handled(&self, Mark(takes): Mark) -> bool {
-        self.state.lock().takes >= takes
+    pub fn has_handled(&self, mark: Mark) -> bool {
+        mark.is_reached(self.state.lock().takes)
     }
 
     /// Puts a message in, if there is room.
@@ -674,7 +628,7 @@ impl<M> State<M> {
             Store::Bounded(ring) => ring.len() as u64,
         };
         let handled = u64::from(!planted(faults::inbox::TAKEN_COUNTS_AS_HANDLED));
-        Mark(self.takes + last_take + handled)
+        Mark::after(self.takes + last_take + handled)
     }
 
     /// What the next offer lacks.

@@ -112,6 +112,7 @@ mod exit;
 pub mod faults;
 mod inbox;
 mod mailbox;
+mod next;
 #[cfg(not(loom))]
 mod pending;
 mod pile;
@@ -136,7 +137,8 @@ mod watchers;
 /// For models. It is here in all builds, so that the compiler sees what nobody reaches.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::inbox::{Activation, Inbox, Mark, Next};
+    pub use crate::inbox::Inbox;
+    pub use crate::next::{Activation, Mark, Next};
     pub use crate::pile::Backlog;
     pub use crate::watchers::{End, WatchKey, Watchers};
 

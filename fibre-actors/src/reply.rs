@@ -4,8 +4,8 @@
 //! The slot outlives both, as the asker may give up before the actor answers. The actor fills the
 //! slot once, or drops its handle; either resumes the asker, after the lock has been given back.
 //! An actor that is left behind may do neither, for ever. So an asker that may go on after such an
-//! end watches the actor while it waits. An asker of the same cluster is cancelled with it, and does
-//! without.
+//! end watches the actor while it waits. An asker of the same cluster is cancelled with it, and
+//! does without.
 
 use crate::errors::AskError;
 use crate::watchers::{End, WatchKey};

@@ -3,7 +3,7 @@
 use crate::actor::{Actor, Context};
 use crate::cell::Cell;
 use crate::clock::{Action, Alarm, Clock};
-use crate::inbox::Mark;
+use crate::next::Mark;
 use fibre_core::Activity;
 use std::fmt;
 use std::sync::Arc;
@@ -103,13 +103,12 @@ impl<A: Actor> Context<'_, A> {
         self.set(time, None, move || message.take())
     }
 
-    /// Sends the actor a message again and again, first when one period is over. At most one message
-    /// of a timer is under way: while the actor has not handled the last one, and those that it has
-    /// taken with it, no other is sent. If the clock comes late by more than a period, it leaves out
-    /// what it has missed, too. The message is cloned on the
-    /// clock's fibre, and had better be small. Messages that cannot be cloned, as those of an actor
-    /// that is [asked](crate::ActorRef::ask), are made by [`every_with`](Self::every_with). Blocks
-    /// nothing.
+    /// Sends the actor a message again and again, first when one period is over. At most one
+    /// message of a timer is under way: while the actor has not handled the last one, and those
+    /// that it has taken with it, no other is sent. If the clock comes late by more than a period,
+    /// it leaves out what it has missed, too. The message is cloned on the clock's fibre, and had
+    /// better be small. Messages that cannot be cloned, as those of an actor that is
+    /// [asked](crate::ActorRef::ask), are made by [`every_with`](Self::every_with). Blocks nothing.
     ///
     /// ```
     /// use fibre_actors::{Actor, Context, Timer};

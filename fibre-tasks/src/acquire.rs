@@ -58,8 +58,8 @@ pub fn acquire<W: Wants<'static>>(wants: W) -> W::Guards {
     }
 }
 
-/// [`acquire`](acquire()), for `timeout` at most, or until the caller is cancelled: then `None`. The
-/// caller has left the lines then, and those behind it move up. A `timeout` of zero, and a
+/// [`acquire`](acquire()), for `timeout` at most, or until the caller is cancelled: then `None`.
+/// The caller has left the lines then, and those behind it move up. A `timeout` of zero, and a
 /// cancelled caller, try once.
 ///
 /// ```

@@ -3,14 +3,33 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
-use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-thread_local! {
-    /// How many short locks the thread holds.
-    static HELD: Cell<u32> = const { Cell::new(0) };
-    /// What the thread has allocated and freed meanwhile.
-    static NOTED: Cell<usize> = const { Cell::new(0) };
+/// What is known of one thread.
+struct Thread {
+    /// How many short locks it holds.
+    held: AtomicU32,
+    /// What it has allocated and freed meanwhile.
+    noted: AtomicUsize,
+    /// Of how much of that the place has been told.
+    told: AtomicUsize,
+}
+
+/// All threads, by the kernel's numbers, which are smaller than this on 64-bit machines. Pages that
+/// are not used are not there.
+static THREADS: [Thread; 1 << 22] = [const {
+    Thread {
+        held: AtomicU32::new(0),
+        noted: AtomicUsize::new(0),
+        told: AtomicUsize::new(0),
+    }
+}; 1 << 22];
+
+/// The calling thread.
+fn this() -> &'static Thread {
+    // SAFETY: a call without arguments.
+    let number = unsafe { libc::gettid() };
+    &THREADS[number.unsigned_abs() as usize % THREADS.len()]
 }
 
 /// What all threads have.
@@ -24,30 +43,24 @@ pub struct Watched;
 
 /// Notes a call of the allocator.
 fn note() {
-    if HELD.try_with(Cell::get).unwrap_or(0) > 0 {
-        let _ = NOTED.try_with(|noted| noted.set(noted.get() + 1));
+    let this = this();
+    if this.held.load(Relaxed) > 0 {
+        this.noted.fetch_add(1, Relaxed);
         ALL.fetch_add(1, Relaxed);
     }
 }
 
 /// Hears of locks. Tells of a place when the lock has been given back, as that allocates.
 fn hear(is_taken: bool) {
+    let this = this();
     let held = match is_taken {
-        true => HELD.get() + 1,
-        false => HELD.get() - 1,
+        true => this.held.fetch_add(1, Relaxed) + 1,
+        false => this.held.fetch_sub(1, Relaxed) - 1,
     };
-    HELD.set(held);
-    thread_local! {
-        /// How many have been told of.
-        static TOLD_OF: Cell<usize> = const { Cell::new(0) };
-    }
-    let (told, noted) = (TOLD_OF.get(), NOTED.get());
-    if held == 0 && told < noted {
-        TOLD_OF.set(noted);
-        if ALL.load(Relaxed) <= TOLD {
-            let place = Backtrace::force_capture();
-            eprintln!("memory is allocated or freed under a short lock, given back here:\n{place}");
-        }
+    let noted = this.noted.load(Relaxed);
+    if held == 0 && this.told.swap(noted, Relaxed) < noted && ALL.load(Relaxed) <= TOLD {
+        let place = Backtrace::force_capture();
+        eprintln!("memory is allocated or freed under a short lock, given back here:\n{place}");
     }
 }
 
@@ -87,7 +100,7 @@ pub fn begin() {
 
 /// What this thread has allocated and freed under short locks.
 pub fn own() -> usize {
-    NOTED.get()
+    this().noted.load(Relaxed)
 }
 
 /// What all threads have, without the check of [`begin`].

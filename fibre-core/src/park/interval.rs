@@ -69,8 +69,8 @@ impl Interval {
         }
     }
 
-    /// Like [`tick`](Self::tick), but gives up after `timeout`, or when the fibre is cancelled: then
-    /// `None`, and the tick is still to come. One that is due is returned in any case.
+    /// Like [`tick`](Self::tick), but gives up after `timeout`, or when the fibre is cancelled:
+    /// then `None`, and the tick is still to come. One that is due is returned in any case.
     ///
     /// ```
     /// use std::time::Duration;

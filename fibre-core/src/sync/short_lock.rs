@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
-/// Who is told of locks, in debug builds.
+/// A test's function that is told of locks, in debug builds.
 static WATCHER: OnceLock<fn(bool)> = OnceLock::new();
 
 /// Has `watcher` told of each short lock, on the thread that takes it (`true`) or gives it back

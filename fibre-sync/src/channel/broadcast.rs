@@ -121,8 +121,8 @@ impl<T> State<T> {
 
 /// A channel whose receivers each get every value that is sent from then on, in the same order.
 /// Sending never waits: a receiver that is `capacity` values behind misses the oldest one, and is
-/// [told](Received::missed). The memory for `capacity` values, 16 bytes each, is allocated when it is
-/// first used, for 1024 values at a time; each value is allocated, too.
+/// [told](Received::missed). The memory for `capacity` values, 16 bytes each, is allocated when it
+/// is first used, for 1024 values at a time; each value is allocated, too.
 ///
 /// ```
 /// let (sender, mut first) = fibre::channel::broadcast(16);

@@ -27,7 +27,8 @@ pub(super) struct Slot<T> {
 /// Slots that lie together. Those of places that are not in the ring are empty.
 type Chunk<T> = Box<[Option<Slot<T>>]>;
 
-/// The chunks, as far as they have been allocated: that of a place at its number, modulo the length.
+/// The chunks, as far as they have been allocated: that of a place at its number, modulo the
+/// length.
 type Table<T> = Box<[Option<Chunk<T>>]>;
 
 /// The ring. See the module text.

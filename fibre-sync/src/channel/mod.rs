@@ -31,6 +31,7 @@
 //! | `sender`, `receiver`, `ends`, `oneshot` | the handles |
 //! | `select/` | one of several operations |
 //! | `watch`, `broadcast` | for all receivers: the latest value, or every one |
+//! | `chunks` | the ring of `broadcast` |
 //! | `news` | how their receivers wait |
 //! | `futures` | sending and receiving by asynchronous code |
 //! | `errors` | why not |

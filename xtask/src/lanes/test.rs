@@ -88,8 +88,8 @@ pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
 const IN_RELEASE: [&str; 1] = [TOGETHER[2].0];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
-/// number of processes is part of what they test, or they are as large as a program. (Locks are heard
-/// of in debug builds only, so `short_locks` is empty there.)
+/// number of processes is part of what they test, or they are as large as a program. (Locks are
+/// heard of in debug builds only, so `short_locks` is empty there.)
 const ALONE: [&str; 21] = [
     "allocation",
     "async_stream",

@@ -1,10 +1,10 @@
 //! Every call that waits has its forms, as the guide says.
 //!
 //! `x`, `try_x`, `x_timeout` and `x_within` are methods, or functions, of one file. In the files of
-//! [`PLACES`], which are about locks and counters, one that has `try_x` or `x_within` beside `x` must
-//! have all of them. In all files of [`CRATES`], a call with one of the limited forms has the other
-//! one, and a call that says that it blocks the fibre has both. In fibre-io, `x_until` may stand for
-//! `x_within`. What has no such forms is listed in [`WITHOUT`], for a reason.
+//! [`PLACES`], which are about locks and counters, one that has `try_x` or `x_within` beside `x`
+//! must have all of them. In all files of [`CRATES`], a call with one of the limited forms has the
+//! other one, and a call that says that it blocks the fibre has both. In fibre-io, `x_until` may
+//! stand for `x_within`. What has no such forms is listed in [`WITHOUT`], for a reason.
 
 use std::collections::BTreeMap;
 
@@ -164,8 +164,8 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
     violations
 }
 
-/// The limited forms that are lacking, but for those that are listed, and the lines of the list that
-/// are about nothing.
+/// The limited forms that are lacking, but for those that are listed, and the lines of the list
+/// that are about nothing.
 fn limited(sources: &[Source], without: &[(&str, &str, &str)]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut used = vec![false; without.len()];

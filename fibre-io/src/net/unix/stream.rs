@@ -111,8 +111,8 @@ impl UnixStream {
         Self::connect_kernel(&to_kernel(address)?, Timeout::Endless)
     }
 
-    /// Connects to the listener at an address, which may be abstract, waiting for `timeout` at most.
-    /// Blocks the fibre (or thread) while the listener's queue is full.
+    /// Connects to the listener at an address, which may be abstract, waiting for `timeout` at
+    /// most. Blocks the fibre (or thread) while the listener's queue is full.
     ///
     /// # Errors
     ///
