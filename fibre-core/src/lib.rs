@@ -140,7 +140,7 @@ pub mod internal {
     #[cfg(loom)]
     pub use crate::{
         park::{
-            GOES_THOUGH_CLAIMED, IN_SCOPE, LONG_TURNS, ROUSED, Resume, TaskWait, Turn, Waiter,
+            IN_SCOPE, LONG_TURNS, ROUSED, Resume, TaskWait, Turn, Waiter,
             WakeHints, are_deadlocks_looked_for, begin_turn, caller_id, end_turn, give_way_to,
             lower_shield, may_spin, may_spin_briefly, others_rest, park, park_among,
             park_among_until, park_until, raise_shield, switch_to, unwind_if_over, waits_at_rest,

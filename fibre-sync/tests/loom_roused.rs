@@ -5,11 +5,12 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::internal::{GOES_THOUGH_CLAIMED, ROUSED};
+use fibre_core::internal::{ROUSED, Resume};
 use fibre_core::model::{Shared, check_with, expecting_panics, finds_planted_with};
+use fibre_core::{Limit, WaitKind, WaitObject};
 use fibre_sync::channel::bounded;
 use fibre_sync::faults;
-use fibre_sync::{Barrier, Mutex, Semaphore};
+use fibre_sync::{Barrier, Locked, Mutex, Place, Semaphore, Spot, WaitList, wait_or_leave};
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -37,12 +38,6 @@ fn no_permit_is_lost() {
     }
 }
 
-/// Planted: one that has been claimed unwinds, and the waker comes to a frame that has ended.
-#[test]
-fn planted_departure_of_a_claimed_one_is_found() {
-    finds_planted_with(&[ROUSED], GOES_THOUGH_CLAIMED, || acquire_or_unwind(1));
-}
-
 /// Planted: the waker finds a node whose frame has been unwound.
 #[test]
 fn planted_node_that_stays_is_found() {
@@ -50,11 +45,59 @@ fn planted_node_that_stays_is_found() {
     finds_planted_with(&[ROUSED], fault, || acquire_or_unwind(1));
 }
 
-/// Planted: one that has been given what it waits for takes back what it was counted for.
+/// A door, and a count of those that wait before it.
+#[derive(Default)]
+struct Door {
+    open: bool,
+    outside: i32,
+    waiting: WaitList,
+}
+
+/// One waits for a door that another one opens. Whoever has it go on, or its own departure, counts
+/// it down.
+fn pass_or_unwind() {
+    let door = Shared::new(Locked::new(Door::default()));
+    let opener = thread::spawn(move || {
+        let mut state = door.lock();
+        state.open = true;
+        let first = state.waiting.claim_first(0);
+        state.outside -= i32::from(first.is_some());
+        drop(state);
+        first.into_iter().for_each(Resume::resume);
+    });
+    let enter = |door: &mut Door| {
+        door.outside += i32::from(!door.open);
+        !door.open
+    };
+    let spot = Spot::new(WaitObject::placeless(WaitKind::Other), Place::Last);
+    // SAFETY: the list stays, and the opener resumes the one that it claims.
+    let _ = roused(|| unsafe {
+        wait_or_leave(
+            spot,
+            &door,
+            |door| &mut door.waiting,
+            Limit::None,
+            enter,
+            || (),
+            |door, _| door.outside -= 1,
+        )
+    });
+    opener.join().unwrap();
+    assert_eq!(door.lock().outside, 0);
+    door.free();
+}
+
+/// Each is counted down once.
+#[test]
+fn one_that_goes_is_counted_once() {
+    check_with(&[ROUSED], pass_or_unwind);
+}
+
+/// Planted: one that has been claimed is counted down once more.
 #[test]
 fn planted_departure_after_a_gift_is_found() {
     let fault = faults::wait_list::LEAVES_WHAT_IT_HAS_BEEN_GIVEN;
-    finds_planted_with(&[ROUSED], fault, || acquire_or_unwind(2));
+    finds_planted_with(&[ROUSED], fault, pass_or_unwind);
 }
 
 /// One receives while a value comes.

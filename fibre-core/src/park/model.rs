@@ -24,8 +24,6 @@ pub const IN_SCOPE: &str = "park: waits are in a limit scope";
 /// The variant of a model: waits without a limit are roused as soon as they have begun, to be
 /// unwound.
 pub const ROUSED: &str = "park: those that wait are roused";
-/// A fault: a waiter that is roused goes, whatever it has been given.
-pub const GOES_THOUGH_CLAIMED: &str = "park: one that is roused goes though it has been claimed";
 /// What a model plants for its locks to be held for long.
 pub const LONG_TURNS: &str = "park: turns with locks are long";
 
@@ -96,7 +94,7 @@ fn park_roused(
         return Outcome::NotParked;
     }
     withdraw(&waiter);
-    if !waiter.is_claimed() || planted(GOES_THOUGH_CLAIMED) {
+    if !waiter.is_claimed() {
         drop(waiter);
         std::panic::resume_unwind(Box::new(Cancelled));
     }
