@@ -140,11 +140,11 @@ pub mod internal {
     #[cfg(loom)]
     pub use crate::{
         park::{
-            IN_SCOPE, LONG_TURNS, ROUSED, Resume, TaskWait, Turn, Waiter,
-            WakeHints, are_deadlocks_looked_for, begin_turn, caller_id, end_turn, give_way_to,
-            lower_shield, may_spin, may_spin_briefly, others_rest, park, park_among,
-            park_among_until, park_until, raise_shield, switch_to, unwind_if_over, waits_at_rest,
-            waits_here, waits_may_unwind, wake_next, yield_point, yield_point_cancellable,
+            IN_SCOPE, LONG_TURNS, ROUSED, Resume, TaskWait, Turn, Waiter, WakeHints,
+            are_deadlocks_looked_for, begin_turn, caller_id, end_turn, give_way_to, lower_shield,
+            may_spin, may_spin_briefly, others_rest, park, park_among, park_among_until,
+            park_until, raise_shield, switch_to, unwind_if_over, waits_at_rest, waits_here,
+            waits_may_unwind, wake_next, yield_point, yield_point_cancellable,
         },
         sync::model::short_lock::{ShortGuard, ShortLock},
     };
