@@ -11,6 +11,7 @@ use fibre_core::{Builder, Cluster, Priority};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::ptr;
+use std::sync::OnceLock;
 
 /// `PTHREAD_STACK_MIN`.
 pub const STACK_MIN: usize = 16384;
@@ -38,7 +39,7 @@ pub struct fibre_attr_t {
     stack_end: *mut c_void,
     /// In which cluster; null for the creator's.
     cluster: *const fibre_cluster_t,
-    /// The processors it may run on, a bit each; zero for all.
+    /// The CPUs that its processor may stand for, a bit each; zero for all.
     processors: u64,
     /// Its name; empty for none.
     name: [c_char; 16],
@@ -81,6 +82,21 @@ const DEFAULT: fibre_attr_t = fibre_attr_t {
     policy: 0,
     priority: 0,
 };
+
+/// How many CPUs the machine has, counted at the first call; those that are off count.
+pub fn cpus() -> usize {
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| {
+        // SAFETY: only asks.
+        let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+        usize::try_from(count).map_or(1, |count| count.max(1))
+    })
+}
+
+/// A set of the first so many, of which 64 have a bit.
+fn first(count: usize) -> u64 {
+    u64::MAX >> (64 - count.clamp(1, 64))
+}
 
 impl fibre_attr_t {
     /// The attributes that a call is given; the defaults for null.
@@ -144,7 +160,7 @@ impl fibre_attr_t {
             builder = builder.name(name.to_string_lossy());
         }
         if self.processors != 0
-            && let Some(processor) = self.processor(processors())
+            && let Some(processor) = self.processor(processors(), cpus())
         {
             builder = builder.on_processor(processor);
         }
@@ -157,18 +173,24 @@ impl fibre_attr_t {
     }
 
     /// A processor among those it may run on, in turn; `None` for any.
-    fn processor(&self, processors: usize) -> Option<usize> {
-        let all = u64::MAX >> (64 - processors.clamp(1, 64));
-        let chosen = self.processors & all;
-        if self.processors == 0 || chosen == all {
+    fn processor(&self, processors: usize, cpus: usize) -> Option<usize> {
+        let all = first(processors.min(cpus));
+        if self.processors == 0 || self.processors & all == all {
             return None;
         }
-        if chosen == 0 {
-            // None of them is there, which the spawn will say.
-            return Some(self.processors.trailing_zeros() as usize);
+        let existing = self.processors & first(cpus);
+        if existing == 0 {
+            // There is none, which the spawn will say.
+            return Some(usize::MAX);
         }
+        let chosen = match self.processors & first(processors) {
+            0 => existing,
+            there => there,
+        };
         let nth = init::next_turn() % chosen.count_ones() as usize;
-        (0..64).filter(|bit| chosen >> bit & 1 == 1).nth(nth)
+        let bit = (0..64).filter(|bit| chosen >> bit & 1 == 1).nth(nth);
+        // If no processor has the CPU's number, one of them stands for it.
+        bit.map(|bit| bit % processors)
     }
 
     /// Its priority among fibres.
@@ -495,8 +517,10 @@ pub unsafe extern "C" fn fibre_attr_getscope(
 }
 
 /// `pthread_attr_setaffinity_np`: the processors of the cluster that the fibre may run on, as bits
-/// 0 to 63 of a set of CPUs. It gets one of them, and stays there; with all of them it may move.
-/// `EINVAL` for an empty set.
+/// 0 to 63 of a set of CPUs: each processor stands for the CPU of its number. The fibre gets one of
+/// them, and stays there; with all of them it may move. CPUs that no processor stands for count
+/// only if there are no others in the set: then some processor stands for them. `EINVAL` for an
+/// empty set; at creation, for one that has no CPU of the machine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_attr_setaffinity(
     attr: *mut fibre_attr_t,
@@ -615,13 +639,23 @@ mod tests {
             processors,
             ..DEFAULT
         };
-        assert_eq!(attributes(0).processor(2), None);
-        assert_eq!(attributes(u64::MAX).processor(2), None);
-        assert_eq!(attributes(0b10).processor(2), Some(1));
-        assert_eq!(attributes(0b100).processor(2), Some(2));
-        let both = [(); 2].map(|()| attributes(0b1010).processor(4));
+        assert_eq!(attributes(0).processor(2, 2), None);
+        assert_eq!(attributes(u64::MAX).processor(2, 2), None);
+        assert_eq!(attributes(0b10).processor(2, 2), Some(1));
+        let both = [(); 2].map(|()| attributes(0b1010).processor(4, 4));
         assert!(both.contains(&Some(1)) && both.contains(&Some(3)));
-        assert_eq!(attributes(u64::MAX).processor(200), None);
+        assert_eq!(attributes(u64::MAX).processor(200, 200), None);
+        // More processors than CPUs: all CPUs are all processors.
+        assert_eq!(attributes(0b11).processor(4, 2), None);
+        assert_eq!(attributes(0b10).processor(4, 2), Some(1));
+        // More CPUs than processors.
+        assert_eq!(attributes(0b1000).processor(2, 4), Some(1));
+        assert_eq!(attributes(0b10).processor(1, 2), Some(0));
+        assert_eq!(attributes(0b1001).processor(2, 4), Some(0));
+        // None of them is there, whether a processor has the number or not.
+        assert_eq!(attributes(0b100).processor(2, 2), Some(usize::MAX));
+        assert_eq!(attributes(0b100).processor(4, 2), Some(usize::MAX));
+        assert_eq!(attributes(0b110).processor(4, 2), Some(1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a program may ask of a fibre that exists, and what it may change: attributes, name,
 //! scheduling.
 
-use crate::attr::{fibre_attr_t, is_priority_of, read_name};
+use crate::attr::{cpus, fibre_attr_t, is_priority_of, read_name};
 use crate::boundary::{contain, number_of};
 use crate::init;
 use crate::main_thread;
@@ -193,8 +193,9 @@ pub extern "C" fn fibre_setschedprio(thread: fibre_t, priority: c_int) -> c_int 
 }
 
 /// `pthread_getaffinity_np`: the processors that the fibre's attributes or its creator's let it run
-/// on; or else those that the caller's cluster has, or the default one; as bits of a set of CPUs.
-/// `EINVAL` if there is no room for them, `ESRCH` if there is no such fibre.
+/// on; or else those that the caller's cluster has, or the default one; as bits of a set of CPUs,
+/// so without those beyond the CPUs of the machine. `EINVAL` if there is no room for them, `ESRCH`
+/// if there is no such fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_getaffinity(
     thread: fibre_t,
@@ -206,6 +207,7 @@ pub unsafe extern "C" fn fibre_getaffinity(
         (None, Ok(cluster)) => cluster.processors(),
         (None, Err(error)) => return number_of(&error),
     };
+    let count = count.min(cpus());
     with(thread, |record| {
         if size < count.div_ceil(8) {
             return libc::EINVAL;
@@ -227,8 +229,8 @@ pub unsafe extern "C" fn fibre_getaffinity(
 }
 
 /// `pthread_setaffinity_np`: a fibre that there is cannot be sent to other processors: `ENOTSUP`,
-/// unless the set has all of its cluster's. `EINVAL` for an empty set; `ESRCH` if there is no such
-/// fibre.
+/// unless the set has all of those that `fibre_getaffinity` says. `EINVAL` for a set that has no
+/// CPU of the machine; `ESRCH` if there is no such fibre.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_setaffinity(
     thread: fibre_t,
@@ -248,10 +250,11 @@ pub unsafe extern "C" fn fibre_setaffinity(
         let wanted = wanted.get(index).copied().unwrap_or(0);
         byte & !wanted == 0
     });
-    match wanted.iter().all(|byte| *byte == 0) {
-        true => libc::EINVAL,
-        false if has_all => 0,
-        false => libc::ENOTSUP,
+    let has_any = (0..cpus().min(8 * length)).any(|cpu| wanted[cpu / 8] >> (cpu % 8) & 1 == 1);
+    match has_any {
+        true if has_all => 0,
+        true => libc::ENOTSUP,
+        false => libc::EINVAL,
     }
 }
 
