@@ -135,7 +135,7 @@ typedef struct fibre_attr_t {
      */
     const struct fibre_cluster_t *cluster;
     /*
-     The processors it may run on, a bit each; zero for all.
+     The CPUs that its processor may stand for, a bit each; zero for all.
      */
     uint64_t processors;
     /*
@@ -422,8 +422,7 @@ int fibre_accept(int fd, struct sockaddr *address, socklen_t *length);
 int fibre_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 
 /*
- `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point
- before it begins.
+ `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point.
  */
 int fibre_aio_suspend(const struct aiocb *const *operations, int count, const struct timespec *time_out);
 
@@ -504,8 +503,10 @@ int fibre_attr_init(struct fibre_attr_t *attr);
 
 /*
  `pthread_attr_setaffinity_np`: the processors of the cluster that the fibre may run on, as bits
- 0 to 63 of a set of CPUs. It gets one of them, and stays there; with all of them it may move.
- `EINVAL` for an empty set.
+ 0 to 63 of a set of CPUs: each processor stands for the CPU of its number. The fibre gets one of
+ them, and stays there; with all of them it may move. CPUs that no processor stands for count
+ only if there are no others in the set: then some processor stands for them. `EINVAL` for an
+ empty set; at creation, for one that has no CPU of the machine.
  */
 int fibre_attr_setaffinity(struct fibre_attr_t *attr, size_t size, const void *set);
 
@@ -936,7 +937,7 @@ int fibre_fclose(FILE *stream);
 
 /*
  `fcntl`, whose third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`,
- `F_OFD_SETLKW`) blocks the fibre, and is a cancellation point before it begins.
+ `F_OFD_SETLKW`) blocks the fibre, and is a cancellation point.
  */
 int fibre_fcntl(int fd, int command, unsigned long argument);
 
@@ -1061,8 +1062,9 @@ int fibre_getaddrinfo(const char *node,
 
 /*
  `pthread_getaffinity_np`: the processors that the fibre's attributes or its creator's let it run
- on; or else those that the caller's cluster has, or the default one; as bits of a set of CPUs.
- `EINVAL` if there is no room for them, `ESRCH` if there is no such fibre.
+ on; or else those that the caller's cluster has, or the default one; as bits of a set of CPUs,
+ so without those beyond the CPUs of the machine. `EINVAL` if there is no room for them, `ESRCH`
+ if there is no such fibre.
  */
 int fibre_getaffinity(fibre_t thread, size_t size, void *set);
 
@@ -1307,7 +1309,7 @@ void fibre_label(const char *key, const char *value);
 
 /*
  `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a
- cancellation point before it begins.
+ cancellation point.
  */
 int fibre_lockf(int fd, int operation, off_t length);
 
@@ -1951,8 +1953,8 @@ ptrdiff_t fibre_sendto(int fd,
 
 /*
  `pthread_setaffinity_np`: a fibre that there is cannot be sent to other processors: `ENOTSUP`,
- unless the set has all of its cluster's. `EINVAL` for an empty set; `ESRCH` if there is no such
- fibre.
+ unless the set has all of those that `fibre_getaffinity` says. `EINVAL` for a set that has no
+ CPU of the machine; `ESRCH` if there is no such fibre.
  */
 int fibre_setaffinity(fibre_t thread, size_t size, const void *set);
 
@@ -2237,6 +2239,13 @@ int fibre_tryjoin(fibre_t thread, void **result);
  there is no such fibre.
  */
 int fibre_unpark(fibre_t thread);
+
+/*
+ `uselocale`: sets the locale of the calling fibre, unless it is null, and returns the one
+ before. Null, with `errno` `EINVAL`, if there is no such locale, or `ENOMEM` without memory to
+ keep it.
+ */
+void *fibre_uselocale(void *locale);
 
 /*
  `usleep`.

@@ -323,6 +323,8 @@ extern __PTRDIFF_TYPE__ pwritev2(int, const struct iovec *, int, long, int);
 #pragma redefine_extname fesetmode fibre_fesetmode
 #pragma redefine_extname feenableexcept fibre_feenableexcept
 #pragma redefine_extname fedisableexcept fibre_fedisableexcept
+/* The locale. */
+#pragma redefine_extname uselocale fibre_uselocale
 
 /* Waiting for signals. */
 #pragma redefine_extname sigwait fibre_sigwait

@@ -13,6 +13,7 @@
 //! | `self_signal` | signals that a fibre sends to itself |
 //! | `reserve` | memory for when there is none |
 //! | `init` | the cluster that C programs run in, made when first needed |
+//! | `environment` | what a thread has that a fibre may have of its own |
 //! | `record` | handles, and what lies behind them |
 //! | `memory` | what a program points to, asked for before it is touched |
 //! | `exit` | ending a fibre from deep inside |
@@ -26,7 +27,7 @@
 //! | `metrics` | what the processors have done so far |
 //! | `trace` | what they did, event by event |
 //! | `label` | what a fibre says of itself |
-//! | `float` | floating-point environments of fibres |
+//! | `float`, `locale` | floating-point environments and locales of fibres |
 //! | `given_stack` | fibres that run on memory of the program's |
 //! | `thread`, `join`, `attributes_of` | creating fibres, waiting for their ends, knowing of them |
 //! | `io` | input and output on descriptors' numbers |
@@ -64,6 +65,7 @@ pub mod cancel;
 pub mod cluster;
 pub mod delivery;
 pub mod dump;
+pub mod environment;
 pub mod errno;
 pub mod exit;
 pub mod float;
@@ -73,6 +75,7 @@ pub mod io;
 pub mod join;
 pub mod key;
 pub mod label;
+pub mod locale;
 pub mod main_fibre;
 pub mod main_thread;
 pub mod memory;

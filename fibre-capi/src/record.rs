@@ -32,6 +32,7 @@
 //! result. Two fibres that join each other both change a claim and then read the other's
 //! (sequentially consistent), so one of them sees the other.
 
+use crate::environment::Environment;
 use crate::init;
 use fibre_core::internal::{
     Asymmetric, EmbeddedFibre, GUARD_SIZE, ProcessorLocal, SegmentedVec, ShortLock, embedded,
@@ -115,8 +116,8 @@ pub struct Record {
     pub asynchronous: Cell<bool>,
     /// Whether any of what follows may differ from what a new fibre has.
     rare: AtomicBool,
-    /// Its floating-point environment; null if it has none of its own.
-    pub float: Cell<*mut Environment>,
+    /// What it has of its own instead of the thread's; null if it has nothing.
+    pub environment: Cell<*mut Environment>,
     /// Its `h_errno`.
     host_error: Cell<c_int>,
     /// The generation that was the last to end detached; zero for none.
@@ -127,25 +128,6 @@ pub struct Record {
     wake: AutoEvent,
     /// "It has ended", of the initial thread; others can be asked themselves, or not be joined.
     pub ended: Event,
-}
-
-/// The state of the x87 in memory, without its registers, of which none is in use in a call.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub struct Registers {
-    /// The words that `fnstenv` writes.
-    pub x87: [u32; 7],
-    /// MXCSR.
-    pub mxcsr: u32,
-}
-
-/// A fibre's environment.
-#[derive(Debug)]
-pub struct Environment {
-    /// What it is, while it is put away.
-    pub registers: Registers,
-    /// In how many calls the fibre is that have put it away.
-    pub calls: u32,
 }
 
 /// What few fibres have.
@@ -274,7 +256,7 @@ impl Record {
             stage: AtomicU8::new(LIVES),
             asynchronous: Cell::new(false),
             rare: AtomicBool::new(false),
-            float: Cell::new(ptr::null_mut()),
+            environment: Cell::new(ptr::null_mut()),
             host_error: Cell::new(0),
             last_detached: AtomicU32::new(0),
             about: ShortLock::new(About::default()),
