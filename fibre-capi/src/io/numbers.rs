@@ -1,11 +1,10 @@
 //! What becomes of numbers: closing, duplicating, pipes, flags.
 
-use super::entry::{at_once, enduring, or_leave};
-use crate::cancel::fibre_testcancel;
+use super::entry::{at_once, enduring, or_leave, waits};
 use crate::memory::Asked;
 use fibre_io::posix::numbers::{close_by, control, device_control, duplicated, replaced};
 use fibre_io::posix::socket::both_made;
-use fibre_io::posix::syscall::syscall;
+use fibre_io::posix::syscall::{Syscall, syscall};
 use fibre_io::raw::Known;
 use rustix::io::Errno;
 use std::ffi::{c_int, c_ulong};
@@ -62,11 +61,12 @@ pub unsafe extern "C" fn fibre_pipe2(ends: *mut c_int, flags: c_int) -> c_int {
 }
 
 /// `fcntl`, whose third argument may be a number or a pointer. Waiting for a lock (`F_SETLKW`,
-/// `F_OFD_SETLKW`) blocks the fibre, and is a cancellation point before it begins.
+/// `F_OFD_SETLKW`) blocks the fibre, and is a cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
     if matches!(command, libc::F_SETLKW | libc::F_OFD_SETLKW) {
-        fibre_testcancel();
+        let call = syscall!(SYS_fcntl, fd, command, argument as usize);
+        return waits(call, Syscall::until_cancelled);
     }
     enduring(|| control(fd, command, argument))
 }

@@ -4,13 +4,16 @@
 //! A fibre that has to wait there does so by a thread of its own. Its cancellation ends that wait,
 //! where POSIX says so; what has been sent or received by then stays so, and the call succeeds.
 
-use super::entry::{endures, waits};
-use super::library::patiently;
-use crate::cancel::fibre_testcancel;
+use super::entry::{endures, or_leave, waits};
+use crate::errno;
+use fibre_core::in_fibre;
 use fibre_io::posix::syscall::{Syscall, syscall};
+use fibre_io::posix::worker::until_cancelled;
 use fibre_io::raw::Failure;
+use rustix::io::Errno;
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use std::ptr;
+use std::time::{Duration, Instant};
 
 /// `msgsnd`: waits for room, unless `IPC_NOWAIT` says otherwise. A cancellation point.
 #[unsafe(no_mangle)]
@@ -127,15 +130,50 @@ pub unsafe extern "C" fn fibre_mq_timedreceive(
     waits(call, Syscall::until_cancelled)
 }
 
-/// `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point
-/// before it begins.
+/// `aio_suspend`: waits for one of several operations, for so long at most. A cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_aio_suspend(
     operations: *const *const libc::aiocb,
     count: c_int,
     time_out: *const libc::timespec,
 ) -> c_int {
-    fibre_testcancel();
-    // SAFETY: the caller's operations, which stay valid.
-    patiently(|| unsafe { libc::aio_suspend(operations, count, time_out) })
+    let suspend = |time_out| {
+        // SAFETY: the caller's operations, which stay valid.
+        match unsafe { libc::aio_suspend(operations, count, time_out) } {
+            0 => Ok(0),
+            _ => Err(Errno::from_raw_os_error(errno::get())),
+        }
+    };
+    or_leave(|| {
+        if !in_fibre() {
+            return Ok(suspend(time_out)?);
+        }
+        // SAFETY: null, or the caller's time.
+        let deadline = unsafe { time_out.as_ref() }.and_then(moment_after);
+        let call = || {
+            let left = deadline.map(left_until);
+            match suspend(left.as_ref().map_or(time_out, ptr::from_ref)) {
+                Err(Errno::INTR) => None,
+                done => Some(done),
+            }
+        };
+        Ok(until_cancelled(call, || None).ok_or(Failure::Cancelled)??)
+    })
+}
+
+/// When this time has passed; `None` if it is none, or longer than the clock knows.
+fn moment_after(time: &libc::timespec) -> Option<Instant> {
+    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let is_time = nanoseconds < 1_000_000_000;
+    Instant::now().checked_add(is_time.then(|| Duration::new(seconds, nanoseconds))?)
+}
+
+/// How long it is until then.
+fn left_until(deadline: Instant) -> libc::timespec {
+    let left = deadline.saturating_duration_since(Instant::now());
+    libc::timespec {
+        tv_sec: left.as_secs() as libc::time_t,
+        tv_nsec: left.subsec_nanos().into(),
+    }
 }

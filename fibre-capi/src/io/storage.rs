@@ -14,14 +14,13 @@ use fibre_io::posix::syscall::{Syscall, syscall};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 
 /// `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a
-/// cancellation point before it begins.
+/// cancellation point.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_lockf(fd: c_int, operation: c_int, length: libc::off_t) -> c_int {
     if operation != libc::F_LOCK || !in_fibre() {
         // SAFETY: plain numbers.
         return unsafe { libc::lockf(fd, operation, length) };
     }
-    fibre_testcancel();
     let part = libc::flock {
         l_type: libc::F_WRLCK as i16,
         l_whence: libc::SEEK_CUR as i16,
