@@ -1,5 +1,5 @@
 # Fetching from Debian's source archive, with lists of our own: those of the system stay as they are.
-# What that does not have, a crate may carry.
+# What that does not have, a crate may carry. The script that reads this has said $self, its name, and $place.
 
 # The suites that recipes name their versions from.
 suites="bookworm trixie"
@@ -7,7 +7,7 @@ suites="bookworm trixie"
 # Where the system gets Debian's packages from.
 mirror() {
     apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' | grep -m1 '/debian/*$' ||
-        echo "real: this system has no source of Debian's packages" >&2
+        echo "$self: this system has no source of Debian's packages" >&2
 }
 
 # apt-get, with everything that it keeps under $place/apt.
@@ -48,7 +48,7 @@ fetch_crate() {
             fi
         done
     fi
-    echo "real: cannot download the crate $1 $2 (no network, or it is not what this script was written for):" >&2
+    echo "$self: cannot download the crate $1 $2 (no network, or it is not what this script was written for):" >&2
     tail -3 "$log" | sed 's/^/    /' >&2
     return 1
 }
@@ -71,12 +71,12 @@ fetch() {
         private_apt update >"$log" 2>&1 || true
     fi
     if ! (download "$package" "$version") >"$log" 2>&1; then
-        echo "real: cannot download $package $version from Debian's archive (no network, or no longer there):" >&2
+        echo "$self: cannot download $package $version from Debian's archive (no network, or no longer there):" >&2
         grep -E '^(E:|Err|  [0-9]{3} )' "$log" | head -3 | sed 's/^/    /' >&2
         return 1
     fi
     if ! verified "$archive" "$sum"; then
-        echo "real: $3 is not what this script was written for: its sha256 differs; not used" >&2
+        echo "$self: $3 is not what this script was written for: its sha256 differs; not used" >&2
         rm -f "$archive"
         return 1
     fi
