@@ -183,7 +183,7 @@ impl fibre_attr_t {
             // There is none, which the spawn will say.
             return Some(usize::MAX);
         }
-        let chosen = match self.processors & first(processors) {
+        let chosen = match existing & first(processors) {
             0 => existing,
             there => there,
         };
