@@ -2,15 +2,19 @@
 //!
 //! Functions come from the debug information of a module's file, with those that were inlined, or
 //! else from its table of symbols. Both may have been stripped, and lie in another file
-//! (`debug_file`). Files are read when an address of theirs is first asked for, after the
-//! standstill. A file may be another one by now than the one that was loaded: the program itself is
-//! read by `/proc/self/exe`, which stays what it was.
+//! (`debug_file`). Of the debug information only those units are read that the addresses lie in
+//! (`units`). Files are read when an address of theirs is first asked for, after the standstill. A
+//! file may be another one by now than the one that was loaded: the program itself is read by
+//! `/proc/self/exe`, which stays what it was.
 
 mod debug_file;
+mod source;
+mod symbol_table;
+mod units;
 
 use self::debug_file::debug_file_of;
+use self::source::Source;
 use crate::stack::modules::Modules;
-use addr2line::{Loader, demangle_auto};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -41,7 +45,7 @@ pub(crate) type Known = HashMap<(usize, bool), Arc<Code>>;
 pub(crate) struct Symbols<'m> {
     modules: &'m Modules,
     /// The files that say something of a module: that with what was stripped from it first.
-    loaders: HashMap<usize, Vec<Loader>>,
+    sources: HashMap<usize, Vec<Source>>,
     known: Known,
     /// Whether files are read.
     reads: bool,
@@ -54,7 +58,7 @@ impl<'m> Symbols<'m> {
     pub(crate) fn new(modules: &'m Modules) -> Self {
         Self {
             modules,
-            loaders: HashMap::new(),
+            sources: HashMap::new(),
             known: HashMap::new(),
             reads: true,
             lacking: BTreeSet::new(),
@@ -105,12 +109,12 @@ impl<'m> Symbols<'m> {
             };
         };
         let module = &self.modules.all[number];
-        let loaders = self.loaders.entry(number);
-        let loaders = loaders.or_insert_with(|| loaders_of(&module.path));
+        let sources = self.sources.entry(number);
+        let sources = sources.or_insert_with(|| sources_of(&module.path));
         let inside = probe.wrapping_sub(module.bias) as u64;
-        let each = loaders.iter().map(|loader| functions_at(loader, inside));
-        let mut functions = each
-            .into_iter()
+        let mut functions = sources
+            .iter_mut()
+            .map(|source| source.functions_at(inside))
             .find(|functions| functions.iter().any(|function| function.name.is_some()))
             .unwrap_or_default();
         let short = module.path.rsplit('/').next().unwrap_or(&module.path);
@@ -119,7 +123,7 @@ impl<'m> Symbols<'m> {
                 .insert(format!("{short} names no functions: it has been stripped"));
             functions = vec![unknown];
         } else if functions.iter().all(|function| function.place.is_none())
-            && !loaders.iter().any(has_lines)
+            && !sources.iter().any(Source::has_lines)
         {
             self.lacking.insert(format!(
                 "{short} has no lines: it was built without debug = \"line-tables-only\""
@@ -132,19 +136,17 @@ impl<'m> Symbols<'m> {
     }
 }
 
-/// Whether a file has the lines of any code.
-fn has_lines(loader: &Loader) -> bool {
-    loader.get_section_range(b".debug_line").is_some()
-}
-
 /// The files that say something of a module, by the kernel's name for it.
-fn loaders_of(path: &str) -> Vec<Loader> {
+fn sources_of(path: &str) -> Vec<Source> {
     let Some(file) = file_of(path) else {
         return Vec::new();
     };
     let debug = debug_file_of(Path::new(path), Path::new(&*file));
-    let loaders = [debug.map(Loader::new), Some(Loader::new(&*file))];
-    loaders.into_iter().flatten().flatten().collect()
+    let sources = [
+        debug.as_deref().map(Source::open),
+        Some(Source::open(Path::new(&*file))),
+    ];
+    sources.into_iter().flatten().flatten().collect()
 }
 
 /// The file to read for a module, by the kernel's name for it.
@@ -155,31 +157,6 @@ fn file_of(path: &str) -> Option<Cow<'_, str>> {
     }
     let is_file = path.starts_with('/') && !path.ends_with(" (deleted)");
     is_file.then_some(Cow::Borrowed(path))
-}
-
-/// The functions at an address of a file.
-fn functions_at(loader: &Loader, probe: u64) -> Vec<Function> {
-    let mut functions = Vec::new();
-    if let Ok(mut frames) = loader.find_frames(probe) {
-        while let Ok(Some(frame)) = frames.next() {
-            let name = frame.function.as_ref().and_then(|name| {
-                let name = name.demangle().ok()?;
-                Some(without_hash(&name).to_owned())
-            });
-            let place = frame
-                .location
-                .and_then(|place| Some((place.file?.to_owned(), place.line.unwrap_or(0))));
-            functions.push(Function { name, place });
-        }
-    }
-    let has_name = functions.iter().any(|function| function.name.is_some());
-    if !has_name && let Some(symbol) = loader.find_symbol(probe) {
-        let name = demangle_auto(Cow::Borrowed(symbol), None);
-        let name = Some(without_hash(&name).to_owned());
-        let place = functions.pop().and_then(|function| function.place);
-        functions = vec![Function { name, place }];
-    }
-    functions
 }
 
 /// The name of a function without the hash that the compiler appends.
