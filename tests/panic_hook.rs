@@ -286,6 +286,37 @@ fn the_hook_is_set_while_one_waits() {
     });
 }
 
+/// The same while a destructor waits that a time-out unwinds in the hook.
+#[test]
+fn the_hook_is_set_while_one_unwinds() {
+    let _alone = install();
+    for_each_cluster(|_| {
+        for in_a_scope in [false, true] {
+            let begun = Arc::new(AtomicBool::new(false));
+            let begins = Arc::clone(&begun);
+            let fibre = fibre::spawn(move || {
+                panic_with(move || {
+                    let waits = || {
+                        begins.store(true, Ordering::SeqCst);
+                        sleep(Duration::from_millis(5));
+                    };
+                    let unwound = timeout(Duration::from_millis(1), || {
+                        let _waits = OnDrop(|| match in_a_scope {
+                            true => timeout(Duration::from_secs(3600), waits).unwrap(),
+                            false => waits(),
+                        });
+                        Semaphore::new(0).acquire();
+                    });
+                    assert!(unwound.is_err() && panicking());
+                })
+            });
+            eventually(|| begun.load(Ordering::SeqCst));
+            set_hook(Box::new(hook));
+            assert!(fibre.join().is_err());
+        }
+    });
+}
+
 /// A wait in a hook is cancelled like any other, and is not in a shield.
 #[test]
 fn waits_in_hooks_are_cancelled() {

@@ -68,13 +68,30 @@ pub(super) fn in_force<'a>() -> Option<&'a LimitScope> {
 /// already, or is in the panic hook, and cannot be unwound to the scope.
 #[inline]
 pub(super) fn unwinds_already(scope: &LimitScope) -> bool {
-    current::panicking() && panics_exceed(scope.panics())
+    current::panicking() && panics_exceed(scope.panics().count())
 }
 
 /// Whether the caller has more panics under way than so many, or that is not known.
 #[cold]
 fn panics_exceed(panics: usize) -> bool {
     panic_count::panics().is_none_or(|now| now.count() > panics)
+}
+
+/// Whether the caller is in a panic hook, as far as is known. If a time-out unwinds there, std's
+/// flag is cleared (see [`begin_to_unwind`]), but the scope that is unwound to has begun in the
+/// hook.
+pub(super) fn is_in_hook() -> bool {
+    panic_count::is_in_hook() || began_in_hook()
+}
+
+/// Whether the caller's innermost scope has begun in a panic hook.
+pub(super) fn began_in_hook() -> bool {
+    if !limit_scope::are_used() {
+        return false;
+    }
+    // SAFETY: a scope of the caller's chain lies in a frame below this one (invariant 2).
+    let scope = unsafe { innermost().as_ref() };
+    scope.is_some_and(|scope| scope.panics().is_in_hook())
 }
 
 /// Whether the time of a scope that the caller is in is over. The scope notes that it has been

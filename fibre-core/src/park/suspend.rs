@@ -486,7 +486,7 @@ fn suspend_panicking(block: &ControlBlock, action: Action) {
     // before it returns.
     let here = unsafe { &*Processor::current() };
     let may_hold = matches!(action, Action::Park | Action::Yield);
-    if !(may_hold && plainly(block, panic_count::is_in_hook)) {
+    if !(may_hold && plainly(block, bounds::is_in_hook)) {
         return suspend_with_panics(here, block, action);
     }
     here.begin_to_hold(block);
@@ -667,7 +667,7 @@ pub fn yield_point() {
 #[inline(never)]
 pub(super) fn end_slice() {
     // A hook that was held for a moment at each of these points would take long.
-    if !panic_count::is_in_hook() {
+    if !bounds::is_in_hook() {
         let _ = with_running(|fibre| suspend(fibre, Action::Yield));
     }
 }

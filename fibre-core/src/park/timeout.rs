@@ -2,7 +2,9 @@
 //!
 //! How they work is explained in `wait/limit_scope.rs`.
 
-use crate::park::bounds::{ScopeEnded, in_force, innermost, set_innermost, unwinds_already};
+use crate::park::bounds::{
+    ScopeEnded, began_in_hook, in_force, innermost, set_innermost, unwinds_already,
+};
 use crate::park::shield::shields;
 use crate::sys::panic_count::{self, Panics};
 use crate::wait::cancelled::Cancelled;
@@ -226,7 +228,8 @@ fn new_scope(deadline: Option<Instant>, unwinds: bool) -> LimitScope {
     let outer = in_force().filter(|outer| !unwinds_already(outer));
     let outer = outer.map_or(ptr::null(), ptr::from_ref);
     // Where it is not known, the scope is none that a caller that panics can be unwound to.
-    let panics = panic_count::panics().map_or(0, Panics::count);
+    let panics = panic_count::panics().unwrap_or(Panics::NONE);
+    let panics = panics.or_in_hook(began_in_hook());
     // SAFETY: the outer one lies in a frame that does not end before the caller's.
     unsafe { LimitScope::new(outer, deadline, unwinds, shields(), panics) }
 }

@@ -53,7 +53,7 @@ pub(crate) struct Panics {
 
 impl Panics {
     /// The panics of a caller that does not panic.
-    const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         count: 0,
         in_hook: false,
     };
@@ -61,6 +61,19 @@ impl Panics {
     /// How many are under way.
     pub(crate) fn count(self) -> usize {
         self.count
+    }
+
+    /// Whether the last one has its hook called.
+    pub(crate) fn is_in_hook(self) -> bool {
+        self.in_hook
+    }
+
+    /// The same, of a caller that is in a hook if `in_hook` says so.
+    pub(crate) fn or_in_hook(self, in_hook: bool) -> Self {
+        Self {
+            in_hook: self.in_hook || in_hook,
+            ..self
+        }
     }
 }
 

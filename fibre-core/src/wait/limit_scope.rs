@@ -24,6 +24,7 @@
 //!    or in the panic hook: nothing can be unwound to the scopes outside until that is over.
 //! 4. [`are_used`] is true from before the first scope on. Until then no wait looks for a scope.
 
+use crate::sys::panic_count::Panics;
 use crate::wait::limit::Limit;
 use parking_lot::Mutex;
 use std::cell::Cell;
@@ -105,15 +106,15 @@ pub(crate) struct LimitScope {
     /// How many shields its fibre or thread had raised when it began. One that is raised later
     /// keeps it out.
     shields: u32,
-    /// How many panics of its fibre or thread were under way when it began. One that has begun
+    /// The panics of its fibre or thread that were under way when it began. One that has begun
     /// since is not interrupted by another.
-    panics: usize,
+    panics: Panics,
     /// Whether its deadline has ended a call.
     ended: Cell<bool>,
 }
 
 impl LimitScope {
-    /// A scope within `outer`, of a fibre or thread with so many raised shields, and so many panics
+    /// A scope within `outer`, of a fibre or thread with so many raised shields, and these panics
     /// under way.
     ///
     /// # Safety
@@ -124,7 +125,7 @@ impl LimitScope {
         deadline: Option<Instant>,
         unwinds: bool,
         shields: u32,
-        panics: usize,
+        panics: Panics,
     ) -> Self {
         if !are_used() {
             DETOUR.fetch_or(SCOPES, Ordering::Relaxed);
@@ -157,8 +158,8 @@ impl LimitScope {
         raised <= self.shields
     }
 
-    /// How many panics were under way when it began.
-    pub(crate) fn panics(&self) -> usize {
+    /// The panics that were under way when it began.
+    pub(crate) fn panics(&self) -> Panics {
         self.panics
     }
 
@@ -224,7 +225,7 @@ mod tests {
     /// A scope within another one.
     fn within(outer: *const LimitScope, deadline: Option<Instant>, unwinds: bool) -> LimitScope {
         // SAFETY: the tests keep the outer one.
-        unsafe { LimitScope::new(outer, deadline, unwinds, 0, 0) }
+        unsafe { LimitScope::new(outer, deadline, unwinds, 0, Panics::NONE) }
     }
 
     #[test]
