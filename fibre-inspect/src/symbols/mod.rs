@@ -1,33 +1,26 @@
 //! Which functions and lines addresses belong to.
 //!
-//! Functions come from the debug information of a module's file, with those that were inlined, or
-//! else from its table of symbols. Both may have been stripped, and lie in another file
-//! (`debug_file`). Of the debug information only those units are read that the addresses lie in
-//! (`units`). Files are read when an address of theirs is first asked for, after the standstill. A
-//! file may be another one by now than the one that was loaded: the program itself is read by
-//! `/proc/self/exe`, which stays what it was.
+//! Functions (`function`) come from the debug information of a module's file, with those that were
+//! inlined, or else from its table of symbols (`symbol_table`). Both may have been stripped, and lie
+//! in another file (`debug_file`). Each file is a `source` of both. Of the debug information only
+//! those units are read that the addresses lie in (`units`). Files are read when an address of
+//! theirs is first asked for, after the standstill. A file may be another one by now than the one
+//! that was loaded: the program itself is read by `/proc/self/exe`, which stays what it was.
 
 mod debug_file;
+mod function;
 mod source;
 mod symbol_table;
 mod units;
 
 use self::debug_file::debug_file_of;
+pub(crate) use self::function::Function;
 use self::source::Source;
 use crate::stack::modules::Modules;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
-
-/// A function at an address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Function {
-    /// Its name; `None`: it has none that is known.
-    pub name: Option<String>,
-    /// Its file and line, if they are known.
-    pub place: Option<(String, u32)>,
-}
 
 /// What is known of the code at an address.
 #[derive(Debug)]
@@ -157,14 +150,4 @@ fn file_of(path: &str) -> Option<Cow<'_, str>> {
     }
     let is_file = path.starts_with('/') && !path.ends_with(" (deleted)");
     is_file.then_some(Cow::Borrowed(path))
-}
-
-/// The name of a function without the hash that the compiler appends.
-fn without_hash(name: &str) -> &str {
-    match name.rsplit_once("::h") {
-        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|c| c.is_ascii_hexdigit()) => {
-            name
-        }
-        _ => name,
-    }
 }

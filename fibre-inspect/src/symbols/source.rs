@@ -1,9 +1,9 @@
 //! A file that says which functions and lines its addresses belong to.
 
+use super::function::{Function, note_functions, without_hash};
 use super::symbol_table::SymbolTable;
 use super::units::Units;
-use super::{Function, without_hash};
-use addr2line::{FrameIter, Loader, demangle_auto};
+use addr2line::{Loader, demangle_auto};
 use memmap2::Mmap;
 use object::Object;
 use std::borrow::Cow;
@@ -85,24 +85,6 @@ impl Source {
         }
         functions
     }
-}
-
-/// Notes what addr2line says, the innermost function first.
-pub(super) fn note_functions<R: gimli::Reader>(
-    mut frames: FrameIter<'_, R>,
-    functions: &mut Vec<Function>,
-) -> gimli::Result<()> {
-    while let Some(frame) = frames.next()? {
-        let name = frame.function.as_ref().and_then(|name| {
-            let name = name.demangle().ok()?;
-            Some(without_hash(&name).to_owned())
-        });
-        let place = frame
-            .location
-            .and_then(|place| Some((place.file?.to_owned(), place.line.unwrap_or(0))));
-        functions.push(Function { name, place });
-    }
-    Ok(())
 }
 
 #[cfg(test)]

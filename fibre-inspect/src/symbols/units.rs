@@ -13,8 +13,7 @@
 //! claim an address, where a name lies in a hole (link-time optimisation makes such references),
 //! and where functions are described in a file of their own.
 
-use super::Function;
-use super::source::note_functions;
+use super::function::{Function, note_functions};
 use addr2line::{Context, LookupResult};
 use gimli::{
     CloneStableDeref, DebugArangesOffset, DwarfSections, EndianReader, LittleEndian, Section,
@@ -57,7 +56,7 @@ unsafe impl CloneStableDeref for Bytes {}
 
 /// The debug information of a file.
 pub(super) struct Units {
-    /// All of it.
+    /// The sections of the file.
     sections: DwarfSections<Reader>,
     /// Each unit of code.
     units: Vec<Unit>,
@@ -342,10 +341,10 @@ mod tests {
     #[test]
     fn a_hole_needs_a_head() {
         let info = [unit(HOLE_HEAD as u8 - 1), unit(40)].concat();
-        assert!(with_holes(&info, [23..63].iter()).is_none());
-        assert!(with_holes(&info, [0..23].iter()).is_some());
+        assert!(with_holes(&info, std::iter::once(&(23..63))).is_none());
+        assert!(with_holes(&info, std::iter::once(&(0..23))).is_some());
         assert!(
-            with_holes(&info, [40..90].iter()).is_none(),
+            with_holes(&info, std::iter::once(&(40..90))).is_none(),
             "behind the end"
         );
     }
