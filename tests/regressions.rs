@@ -7,7 +7,7 @@
 //! | sums over huge stack sizes overflowed                      | `spawn/stacks`                  |
 //! | nobody could yield while one fibre slept in its unwinding  | `panics`                        |
 //! | of several readers only one saw data and end at once       | `net/sharing`                   |
-//! | some acceptors were always woken in vain                   | `net/accept`                    |
+//! | some acceptors were always woken for nothing               | `net/accept`                    |
 //! | bytes behind urgent data were never read                   | `net/hints`                     |
 //! | more slices than the kernel takes were an error            | `net/hints`                     |
 //! | a clone of what went to std blocked the processor          | `net/hints`                     |

@@ -72,7 +72,7 @@ fn channels() {
     }
 }
 
-/// Locks and counters that fibres and threads wait for, some in vain.
+/// Locks and counters that fibres and threads wait for, some until a limit.
 fn objects() {
     let shared = Arc::new((Mutex::new(0), RwLock::new(0), Semaphore::new(1)));
     let work = |shared: Arc<(Mutex<u32>, RwLock<u32>, Semaphore)>| {

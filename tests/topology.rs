@@ -1,4 +1,4 @@
-//! Where processors run: how many there are, and on which CPUs. Machines with one CPU pass, too,
+//! Where processors run: how many there are, and their CPUs. Machines with one CPU pass, too,
 //! but show less.
 
 #![allow(

@@ -159,7 +159,7 @@ impl<A: Actor> Context<'_, A> {
         other.ask_within(limit, make)
     }
 
-    /// Has the actor sent a message when another one has ended: as [`ActorRef::monitor`].
+    /// Sends the actor a message when another one has ended: as [`ActorRef::monitor`].
     pub fn monitor<M: Send + 'static>(
         &self,
         other: &ActorRef<M>,

@@ -149,8 +149,8 @@ impl<M: Send + 'static> Cell<M> {
         this.inbox.is_left_alone || !this.is_callers()
     }
 
-    /// Schedules the actor, if the caller has to. An actor whose cluster has been stopped ends here
-    /// and now.
+    /// Schedules the actor, if the caller has to. An actor of a cluster that has been stopped
+    /// ends here and now.
     #[inline]
     pub(crate) fn wake(this: &Activity<Self>, activation: Activation) {
         if let Some(message) = Self::follow(this, activation) {

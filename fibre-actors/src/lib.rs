@@ -80,6 +80,7 @@
 //! | `pile`, `ring` | the messages of mailboxes without and with a bound |
 //! | `slots` | a table with numbered places |
 //! | `watchers` | those that are told about an end |
+//! | `next` | what an activation does next |
 //! | `inbox` | what others share with an actor: its messages, and whether it has an activation |
 //! | `registry`, `clock` | the actors that are stopped together; their timers |
 //! | `system` | what actors that live together share |

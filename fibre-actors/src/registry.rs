@@ -32,7 +32,7 @@ const STRIDE: usize = 64;
 
 /// An actor, whatever its messages are.
 pub(crate) trait Member: Send + Sync {
-    /// Has it end when it has handled what is in its mailbox.
+    /// Ends it when it has handled what is in its mailbox.
     fn close(&self);
     /// Ends it now, and ends its cancellable waits.
     fn kill(&self);

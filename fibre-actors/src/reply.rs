@@ -221,7 +221,7 @@ impl<R> Question<R> {
     }
 }
 
-/// Has the asker told if the actor is left behind.
+/// Tells the asker if the actor is left behind.
 #[cold]
 fn watch<'a, R: Send + 'static>(slot: &Arc<Slot<R>>, asked: &'a dyn Asked) -> Option<Watch<'a>> {
     let slot = Arc::clone(slot);

@@ -106,8 +106,8 @@ impl<A: Actor> Context<'_, A> {
     /// Sends the actor a message again and again, first when one period is over. At most one
     /// message of a timer is under way: while the actor has not handled the last one, and those
     /// that it has taken with it, no other is sent. If the clock comes late by more than a period,
-    /// it leaves out what it has missed, too. The message is cloned on the clock's fibre, and had
-    /// better be small. Messages that cannot be cloned, as those of an actor that is
+    /// it leaves out what it has missed, too. The message is cloned on the clock's fibre, so it
+    /// should be small. Messages that cannot be cloned, as those of an actor that is
     /// [asked](crate::ActorRef::ask), are made by [`every_with`](Self::every_with). Blocks nothing.
     ///
     /// ```

@@ -137,7 +137,7 @@ impl Watchers {
             .sum()
     }
 
-    /// Tells them, in the order in which they came. Not under the lock.
+    /// Tells them, first come, first told. Not under the lock.
     pub fn tell(self, end: End) {
         let tables = self.0.into_iter();
         let mut watchers: Vec<_> = tables.flat_map(|table| table.slots.into_values()).collect();

@@ -106,8 +106,8 @@ pub fn forget(record: &Record) {
     unsafe { libc::free(record.environment.replace(ptr::null_mut()).cast()) };
 }
 
-/// Has the calling fibre a floating-point environment of its own from now on. `false`: there is no
-/// memory. On a plain thread it has one anyway.
+/// Gives the calling fibre a floating-point environment of its own from now on. `false`: there
+/// is no memory. On a plain thread it has one anyway.
 fn own_registers() -> bool {
     of_fibre().is_none_or(|record| {
         // SAFETY: the fibre's own.
@@ -116,7 +116,7 @@ fn own_registers() -> bool {
     })
 }
 
-/// Has the calling fibre a locale of its own from now on. `false`: there is no memory. On a plain
+/// Gives the calling fibre a locale of its own from now on. `false`: there is no memory. On a plain
 /// thread it has one anyway.
 pub fn own_locale() -> bool {
     let keep = |own: &mut Environment| {

@@ -135,7 +135,7 @@ pub fn notice_thread_ends() {
     unsafe { notice_thread_ends_by(at_end_of_thread) };
 }
 
-/// Has a function called when this thread ends. Without a key for that, it is not.
+/// Calls a function when this thread ends. Without a key for that, it is not.
 fn at_end_of_thread(at_end: fn()) {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
     let key = *KEY.get_or_init(|| {

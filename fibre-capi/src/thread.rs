@@ -244,7 +244,7 @@ pub extern "C-unwind" fn fibre_park() -> c_int {
 }
 
 /// `fibre_park` until a moment of a clock: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. `ETIMEDOUT`;
-/// `EINVAL` for another clock, or a time that is none.
+/// `EINVAL` for another clock, or an invalid time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_park_until(
     clock: libc::clockid_t,

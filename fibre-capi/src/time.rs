@@ -51,8 +51,8 @@ pub extern "C-unwind" fn fibre_usleep(microseconds: useconds_t) -> c_int {
     0
 }
 
-/// `nanosleep`: -1 and `EINVAL` if `time` is none, `EFAULT` if it is not there. What would remain
-/// is not written, as fibres are not interrupted.
+/// `nanosleep`: -1 and `EINVAL` if `time` is invalid, `EFAULT` if it is not there. What would
+/// remain is not written, as fibres are not interrupted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_nanosleep(
     time: *const timespec,
@@ -74,7 +74,7 @@ pub unsafe extern "C-unwind" fn fibre_nanosleep(
 /// `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it:
 /// `CLOCK_REALTIME` also if that is set meanwhile, which is noticed within a second. Returns an
 /// error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if
-/// `time` is none; `ENOTSUP` for clocks of CPU time.
+/// `time` is invalid; `ENOTSUP` for clocks of CPU time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fibre_clock_nanosleep(
     clock: clockid_t,

@@ -28,7 +28,7 @@ pub extern "C-unwind" fn fibre_trace(descriptor: c_int) -> c_int {
     })
 }
 
-/// Leaves a mark in the event trace: a text, of which the first 64 bytes are kept. Does next to
+/// Leaves a mark in the event trace: a text. The first 64 bytes are kept. Does next to
 /// nothing unless `FIBRE_TRACE` has the process record events.
 ///
 /// # Safety

@@ -127,7 +127,7 @@ fn it_runs_after_it_has_left_its_stack() {
 #[test]
 fn planted_other_processor_is_found() {
     finds_bug(|| {
-        // A queue from which two may pop.
+        // A queue that two may pop from.
         let fibre = Fibre::new(QueueKind::Locked);
         let other = thread::spawn(move || {
             fibre.wake(7);

@@ -1,4 +1,4 @@
-//! Models of the census, by which readers ask a processor what is queued.
+//! Models of the census: readers ask a processor what is queued.
 //!
 //! Run by `cargo xtask loom`.
 #![cfg(loom)]

@@ -215,8 +215,8 @@ fn planted_impatience_is_found() {
     finds_bug(|| finish_and_wait(false));
 }
 
-/// A finisher, and a patient waiter that is to be unwound: it takes itself out, or has been claimed,
-/// and goes on when it is resumed.
+/// A finisher, and a patient waiter that is to be unwound. It takes itself out, or has been
+/// claimed, and goes on when it is resumed.
 fn finish_and_unwind() {
     let completion = Arc::new(Completion::new());
     let finisher = {

@@ -49,7 +49,7 @@ fn of(link: Link) -> Runnable {
     unsafe { Runnable::new(NonNull::from(Box::leak(Box::new(link)))) }
 }
 
-/// The queue of processor 0, in which it sleeps.
+/// The queue of processor 0, which sleeps there.
 struct Own<'a>(&'a LogicalQueue);
 
 impl ConsumerQueues for Own<'_> {

@@ -43,7 +43,7 @@ struct Meeting {
 }
 
 impl Meeting {
-    /// A meeting to which no call has come.
+    /// A meeting that no call has come to.
     fn new() -> Self {
         Self {
             come: AtomicUsize::new(0),
@@ -65,7 +65,7 @@ impl Meeting {
 }
 
 impl Pool {
-    /// A pool of at most `most` threads, of which `room` can be started.
+    /// A pool of at most `most` threads; `room` of them can be started.
     fn new(most: usize, room: usize, impatient: bool) -> Shared<Self> {
         Shared::new(Self {
             jobs: Jobs::new(most),
@@ -197,7 +197,7 @@ fn calls_without_threads_are_given_back() {
     });
 }
 
-/// Two calls, of which each lasts until both have begun.
+/// Two calls. Each lasts until both have begun.
 fn calls_that_meet() {
     let pool = Pool::new(2, 2, false);
     let meeting = Shared::new(Meeting::new());
@@ -213,7 +213,7 @@ fn long_calls_have_threads_of_their_own() {
     check(calls_that_meet);
 }
 
-/// Planted: while one call lasts, the other one waits for a thread in vain.
+/// Planted: while one call lasts, no thread ever serves the other one.
 #[test]
 fn planted_thread_that_starts_no_other_is_found() {
     finds_planted("jobs: no thread starts another", calls_that_meet);

@@ -15,7 +15,7 @@ use loom::thread;
 use std::sync::Arc as StdArc;
 use std::task::{Wake, Waker};
 
-/// The type of fibres that finish it, of which there are none here.
+/// The type of fibres that finish it. There are none here.
 fn finish(completion: &Completion) {
     fn finish_for<F: Wakeable>(
         completion: &Completion,

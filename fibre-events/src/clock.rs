@@ -69,7 +69,7 @@ impl Periodic {
 /// What orders timers: the time, and a number that tells those of one time apart.
 type Key = (Instant, u64);
 
-/// See the module text. Its lock lets threads sleep: maps are changed under it, which allocates.
+/// The clock of a runtime. Its lock lets threads sleep: maps are changed under it, which allocates.
 pub(crate) struct Clock {
     table: Mutex<Table>,
     /// Set when the first timer has become another one.

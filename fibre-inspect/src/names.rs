@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-/// The length in bytes from which on a name is cut.
+/// A name longer than this, in bytes, is cut.
 const LONG: usize = 120;
 
 /// What stands for what was left out.
@@ -41,7 +41,7 @@ pub(crate) fn cut(name: &str) -> Cow<'_, str> {
 }
 
 /// The name without the arguments that lie deeper than `level` brackets; those of a bracket with
-/// which the name begins lie one level less deep. `None`: its brackets are none of arguments.
+/// which the name begins lie one level less deep. `None`: its brackets hold no arguments.
 fn cut_below(name: &str, level: usize) -> Option<String> {
     let base = level + usize::from(name.starts_with('<'));
     let (mut depth, mut before) = (0_usize, ' ');

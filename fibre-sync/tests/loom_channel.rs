@@ -63,7 +63,7 @@ fn planted_passing_by_is_found() {
     });
 }
 
-/// One sends two values, of which one has room; one is received before it has ended.
+/// One sends two values; one of them has room; one is received before it has ended.
 fn room_for_one() {
     let (sender, receiver) = bounded(1);
     let thread = thread::spawn(move || send(&sender, 0..2));

@@ -1,5 +1,5 @@
-//! Models of waits without a limit whose fibres are roused when their cluster is stopped: each takes
-//! itself out and unwinds, or has been claimed by then, and goes on with what it has been given.
+//! Models of waits without a limit that a stopped cluster ends. A fibre that is roused takes itself
+//! out and unwinds, or has been claimed by then, and goes on with what it has been given.
 //!
 //! Run by `cargo xtask loom`.
 #![cfg(loom)]
@@ -38,7 +38,7 @@ fn no_permit_is_lost() {
     }
 }
 
-/// Planted: the waker finds a node whose frame has been unwound.
+/// Planted: the waker finds a node of a frame that has been unwound.
 #[test]
 fn planted_node_that_stays_is_found() {
     let fault = faults::wait_list::GIVING_UP_STAYS_IN_THE_LIST;

@@ -41,7 +41,7 @@ fn planted_forgotten_scope_is_found() {
     finds_planted_with(&[IN_SCOPE], fault, acquire_or_unwind);
 }
 
-/// Planted: the release finds a node whose frame has been unwound.
+/// Planted: the release finds a node of a frame that has been unwound.
 #[test]
 fn planted_node_that_stays_is_found() {
     let fault = faults::wait_list::GIVING_UP_STAYS_IN_THE_LIST;

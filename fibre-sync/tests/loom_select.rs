@@ -26,7 +26,7 @@ fn either(one: &Receiver<u32>, other: &Receiver<u32>) -> (usize, Option<u32>) {
     }
 }
 
-/// One selects from two channels, into which two send. Every value is received once.
+/// One selects from two channels that two send into. Every value is received once.
 fn two_senders(capacity: usize) {
     let ((one, from_one), (other, from_other)) = (bounded(capacity), bounded(capacity));
     let thread = thread::spawn(move || {
@@ -80,7 +80,7 @@ fn one_of_two_is_chosen() {
     check(served_by_two);
 }
 
-/// Planted: a sender finds a place in its line whose frame has ended.
+/// Planted: a sender finds a place of a frame that has ended in its line.
 #[test]
 fn planted_arm_that_stays_is_found() {
     finds_planted(faults::select::ARM_STAYS_IN_ITS_LINE, served_by_two);

@@ -57,7 +57,7 @@ fn planted_doubled_permit_is_found() {
     );
 }
 
-/// Planted: the release finds a node whose frame has ended.
+/// Planted: the release finds a node of a frame that has ended.
 #[test]
 fn planted_node_that_stays_is_found() {
     finds_planted(
@@ -149,7 +149,7 @@ fn planted_hoard_is_found() {
     );
 }
 
-/// A release that serves two at once, of whom one frees the semaphore.
+/// A release that serves two at once; one of them frees the semaphore.
 #[test]
 fn a_large_release_serves_all() {
     check(|| {

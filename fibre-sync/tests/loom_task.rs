@@ -112,7 +112,7 @@ fn poll_and_drop(receiver: &Receiver<Message>) -> u32 {
     }
 }
 
-/// A value is sent to a task whose future is dropped, and is there for another receiver.
+/// A value is sent to a task, and its future is dropped. It is there for another receiver.
 fn dropped_receiver(capacity: usize) {
     let (sender, receiver) = bounded(capacity);
     let thread = thread::spawn(move || assert!(sender.send(message(1)).is_ok()));

@@ -11,7 +11,7 @@ use fibre_sync::faults;
 use loom::thread;
 use std::time::Instant;
 
-/// Two jobs, whose results are read when all is done; then the group is freed.
+/// Two jobs. Their results are read when all is done; then the group is freed.
 fn two_jobs() {
     let group = Shared::new(WaitGroup::new());
     let results = [(); 2].map(|()| Shared::new(Watched::new(0)));

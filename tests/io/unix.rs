@@ -36,7 +36,7 @@ fn pair_with_std() -> (UnixStream, std_net::UnixStream) {
     (near, far.into_std().unwrap())
 }
 
-/// Makes a fibre wait in vain: then the stream is known to its poller, and known to be empty.
+/// Makes a fibre wait for nothing: then the stream is known to its poller, and known to be empty.
 fn drain(stream: &UnixStream) {
     stream
         .set_read_timeout(Some(Duration::from_millis(1)))

@@ -5,7 +5,7 @@ use crate::support::drops::OnDrop;
 use crate::support::{
     Drops, Random, eventually, processor_counts, until_waiting, watched, were_late,
 };
-use fibre::channel::{bounded, broadcast, oneshot, unbounded, watch};
+use fibre::channel::{Receiver, Sender, bounded, broadcast, oneshot, unbounded, watch};
 use fibre::sync::{Barrier, Condvar, Event, Mutex, Notify, Once, RwLock, Semaphore, WaitGroup};
 use fibre::{Cancelled, Cluster, Group, Interval, Limit, WaitKind, select};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -81,8 +81,11 @@ struct Kept {
     never: Event,
 }
 
+/// One call.
+type Call = fn(&Kept);
+
 /// Calls that cannot fail, and do not return by themselves while the test holds the locks.
-const CALLS: &[(&str, fn(&Kept))] = &[
+const CALLS: &[(&str, Call)] = &[
     ("sleep", |_| fibre::sleep(LONG)),
     ("sleep for ever", |_| fibre::sleep(Duration::MAX)),
     ("sleep until", |_| fibre::sleep_until(Instant::now() + LONG)),
@@ -311,6 +314,39 @@ fn destructors_run_once() {
     });
 }
 
+/// Leaves a fibre that waits for the lock that a condition variable takes again.
+fn leave_taking_a_lock_again(leave: &mut impl FnMut(Box<dyn FnOnce() + Send>)) {
+    let (mutex, changed) = (Arc::new(Mutex::new(())), Arc::new(Condvar::new()));
+    let (other, notified) = (Arc::clone(&mutex), Arc::clone(&changed));
+    let waiting = Arc::new(AtomicBool::new(false));
+    let is_waiting = Arc::clone(&waiting);
+    leave(Box::new(move || {
+        let mut guard = other.lock();
+        is_waiting.store(true, Ordering::SeqCst);
+        notified.wait(&mut guard);
+    }));
+    eventually(|| waiting.load(Ordering::SeqCst) && mutex.try_lock().is_some());
+    std::mem::forget(mutex.lock());
+    changed.notify_one();
+}
+
+/// Spawns a fibre that is unwound, catches it, and panics. The panic is not reported, since it
+/// comes to the fibre's root. Drops two values.
+fn spawn_one_that_panics_in_the_end(cluster: &Cluster, drops: &Drops) {
+    let others = [drops.value(), drops.value()];
+    cluster.spawn(move || {
+        let [first, second] = others;
+        let _first = first;
+        let panics = || {
+            let _second = second;
+            fibre::sleep(LONG);
+        };
+        let caught = catch_unwind(AssertUnwindSafe(panics));
+        assert!(caught.is_err());
+        std::panic::resume_unwind(Box::new("on purpose"));
+    });
+}
+
 /// Fibres that must not be unwound are left behind, and named; the others are unwound nonetheless.
 #[test]
 fn fibres_that_must_not_be_unwound_are_left_behind() {
@@ -342,18 +378,7 @@ fn fibres_that_must_not_be_unwound_are_left_behind() {
             // An initialiser, and the lock that a condition variable takes again.
             let wait = waits();
             leave(Box::new(move || Once::new().call_once(wait)));
-            let (mutex, changed) = (Arc::new(Mutex::new(())), Arc::new(Condvar::new()));
-            let (other, notified) = (Arc::clone(&mutex), Arc::clone(&changed));
-            let waiting = Arc::new(AtomicBool::new(false));
-            let is_waiting = Arc::clone(&waiting);
-            leave(Box::new(move || {
-                let mut guard = other.lock();
-                is_waiting.store(true, Ordering::SeqCst);
-                notified.wait(&mut guard);
-            }));
-            eventually(|| waiting.load(Ordering::SeqCst) && mutex.try_lock().is_some());
-            std::mem::forget(mutex.lock());
-            changed.notify_one();
+            leave_taking_a_lock_again(&mut leave);
             // One that swallows the payload, again and again.
             let caught = Arc::new(AtomicUsize::new(0));
             let (count, wait) = (Arc::clone(&caught), waits());
@@ -364,19 +389,7 @@ fn fibres_that_must_not_be_unwound_are_left_behind() {
                     count.fetch_add(1, Ordering::SeqCst);
                 }
             }));
-            // Another one's destructor panics. Not reported: it comes to the fibre's root.
-            let others = [drops.value(), drops.value()];
-            cluster.spawn(move || {
-                let [first, second] = others;
-                let _first = first;
-                let panics = || {
-                    let _second = second;
-                    fibre::sleep(LONG);
-                };
-                let caught = catch_unwind(AssertUnwindSafe(panics));
-                assert!(caught.is_err());
-                std::panic::resume_unwind(Box::new("on purpose"));
-            });
+            spawn_one_that_panics_in_the_end(cluster, &drops);
             move |ended| {
                 let error = ended.unwrap_err();
                 if were_late(&error) {
@@ -417,6 +430,74 @@ fn some_clusters_do_not_unwind() {
     });
 }
 
+/// Spawns two fibres that take and give back for ever: permits, and locks.
+fn spawn_takers(
+    cluster: &Cluster,
+    number: usize,
+    semaphore: &Arc<Semaphore>,
+    lock: &Arc<Mutex<u64>>,
+    shared: &Arc<RwLock<u64>>,
+) {
+    let permits = Arc::clone(semaphore);
+    cluster.spawn(move || {
+        loop {
+            permits.acquire();
+            let _back = OnDrop(|| permits.release());
+            fibre::sleep(Duration::from_micros(1 + number as u64 * 7));
+        }
+    });
+    let (lock, shared) = (Arc::clone(lock), Arc::clone(shared));
+    cluster.spawn(move || {
+        loop {
+            *lock.lock() += 1;
+            fibre::sleep(Duration::from_micros(1 + number as u64 * 3));
+            match number % 3 {
+                0 => *shared.write() += 1,
+                _ => drop(shared.read()),
+            }
+        }
+    });
+}
+
+/// Counts what it receives, by one of two calls.
+fn receive_for_ever(number: usize, receiver: &Receiver<u64>, received: &AtomicUsize) {
+    loop {
+        let value = match number % 2 {
+            0 => receiver.recv(),
+            _ => select! { value = receiver.recv_arm() => value },
+        };
+        value.unwrap();
+        received.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Takes and gives at random until it is `over`. Returns how many values it has sent.
+fn wake(
+    seed: u64,
+    sender: &Sender<u64>,
+    semaphore: &Semaphore,
+    lock: &Mutex<u64>,
+    shared: &RwLock<u64>,
+    over: &AtomicBool,
+) -> usize {
+    let (mut random, mut sent) = (Random::new(seed), 0);
+    while !over.load(Ordering::SeqCst) {
+        match random.below(4) {
+            0 => *lock.lock() += 1,
+            1 => *shared.write() += 1,
+            2 => {
+                semaphore.acquire();
+                semaphore.release();
+            }
+            _ => {
+                let soon = Duration::from_millis(1);
+                sent += usize::from(sender.send_within(1, soon).is_ok());
+            }
+        }
+    }
+    sent
+}
+
 /// Fibres of clusters that end share things with threads that do not. Nothing is lost that they are
 /// given while they are unwound.
 #[test]
@@ -438,61 +519,17 @@ fn nothing_is_lost_to_those_that_are_unwound() {
         let clusters: Vec<_> = (0..CLUSTERS).map(|index| cluster(1 + index % 3)).collect();
         for cluster in &clusters {
             for number in 0..CROWD {
-                let permits = Arc::clone(&semaphore);
-                cluster.spawn(move || {
-                    loop {
-                        permits.acquire();
-                        let _back = OnDrop(|| permits.release());
-                        fibre::sleep(Duration::from_micros(1 + number as u64 * 7));
-                    }
-                });
-                let (lock, shared) = (Arc::clone(&lock), Arc::clone(&shared));
-                cluster.spawn(move || {
-                    loop {
-                        *lock.lock() += 1;
-                        fibre::sleep(Duration::from_micros(1 + number as u64 * 3));
-                        match number % 3 {
-                            0 => *shared.write() += 1,
-                            _ => drop(shared.read()),
-                        }
-                    }
-                });
+                spawn_takers(cluster, number, &semaphore, &lock, &shared);
                 let (receiver, received) = (receiver.clone(), Arc::clone(&received));
-                cluster.spawn(move || {
-                    loop {
-                        let value = match number % 2 {
-                            0 => receiver.recv(),
-                            _ => select! { value = receiver.recv_arm() => value },
-                        };
-                        value.unwrap();
-                        received.fetch_add(1, Ordering::SeqCst);
-                    }
-                });
+                cluster.spawn(move || receive_for_ever(number, &receiver, &received));
             }
         }
         let sent = std::thread::scope(|scope| {
             let wakers: Vec<_> = (0..3)
                 .map(|seed| {
-                    let (sender, semaphore) = (sender.clone(), &semaphore);
-                    let (lock, shared, over) = (&lock, &shared, &over);
-                    scope.spawn(move || {
-                        let (mut random, mut sent) = (Random::new(seed), 0);
-                        while !over.load(Ordering::SeqCst) {
-                            match random.below(4) {
-                                0 => *lock.lock() += 1,
-                                1 => *shared.write() += 1,
-                                2 => {
-                                    semaphore.acquire();
-                                    semaphore.release();
-                                }
-                                _ => {
-                                    let soon = Duration::from_millis(1);
-                                    sent += usize::from(sender.send_within(1, soon).is_ok());
-                                }
-                            }
-                        }
-                        sent
-                    })
+                    let (sender, semaphore, over) = (sender.clone(), &semaphore, &over);
+                    let (lock, shared) = (&lock, &shared);
+                    scope.spawn(move || wake(seed, &sender, semaphore, lock, shared, over))
                 })
                 .collect();
             let stops: Vec<_> = clusters

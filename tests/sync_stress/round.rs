@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// be very busy.
 const STANDSTILL: Duration = Duration::from_secs(30);
 
-/// Attempts in vain after which an actor is patient.
+/// An actor is patient after so many failed attempts.
 const IMPATIENT: usize = 3;
 
 /// Turns of one fibre, at most.

@@ -137,7 +137,7 @@ fn many_deadlines_beside_new_fibres_starve_nobody() {
 }
 
 /// They run for longer than a processor goes without a look at its deadlines, and then come by
-/// points at which it plans one.
+/// points where it plans one.
 #[test]
 fn many_deadlines_of_slow_fibres_starve_nobody() {
     let be_slow = || {

@@ -54,14 +54,13 @@ fn sleepers_wake_in_order() {
     });
 }
 
-/// Runs `sleep` in so many fibres of one processor, with their numbers and a time of which it
-/// is certain that none of them saw it pass before all slept. Returns what `sleep` did, in the
-/// order in which they returned.
+/// Runs `sleep` in so many fibres of one processor, with their numbers and a time that none of
+/// them saw pass before all slept. Returns what `sleep` did, in the order of their returns.
 fn with_all_asleep(fibres: u32, sleep: fn(Instant, u32) -> u32) -> Vec<u32> {
     let mut lead = Duration::from_millis(5);
     loop {
         let cluster = Cluster::builder().processors(1).build().unwrap();
-        // Not a lock at which a fibre may have to let others go first.
+        // Not a lock that makes a fibre let others go first.
         let order = Arc::new(std::sync::Mutex::new(Vec::new()));
         let begun = Arc::new(AtomicU32::new(0));
         let due = Instant::now() + lead;

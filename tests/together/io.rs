@@ -1,4 +1,4 @@
-//! Those suites of I/O in which fibres wait for each other at descriptors, and go on elsewhere.
+//! Those suites of I/O that make fibres wait for each other at descriptors, and go on elsewhere.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../io/accept.rs"]

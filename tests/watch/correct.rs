@@ -62,7 +62,7 @@ fn works() {
 
 #[test]
 fn nothing_is_told_of_a_correct_program() {
-    /// The exit status by which a program says that it has come to its end.
+    /// The exit status of a program that has come to its end.
     const DONE: i32 = 7;
     // Threads that want all CPUs, as other programs on a busy machine do.
     static RIVALS: AtomicUsize = AtomicUsize::new(0);

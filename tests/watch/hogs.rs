@@ -1,5 +1,5 @@
-//! Fibres that keep their processors, beside the ways of `tests/hangs`: in which fibre, and where,
-//! a line says.
+//! Fibres that keep their processors, beside the ways of `tests/hangs`: a line names the
+//! fibre and the place.
 
 use crate::support::process::{end_after, errors, no_core_file, plays, spawn_child};
 use crate::support::program::{program, watched};

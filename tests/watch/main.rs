@@ -1,4 +1,4 @@
-//! The watch: what `FIBRE_MONITOR` and `FIBRE_DEADLOCK` tell names the fibre and the place in which
+//! The watch: what `FIBRE_MONITOR` and `FIBRE_DEADLOCK` tell names the fibre and the place where
 //! a program hangs, and of a correct program they tell nothing. Each case is a process of its own.
 //!
 //! Nothing is asserted about times: a test waits for what is told, however long that takes.

@@ -88,7 +88,7 @@ fn a_place_is_told_once() {
     assert!(all.matches("\"worker\"").count() <= 1, "{all}");
 }
 
-/// Half a second, in which nobody says anything.
+/// Half a second. Nobody says anything meanwhile.
 const HALF: Duration = Duration::from_millis(500);
 
 /// Runs `work` in a fibre, and says when it is through.

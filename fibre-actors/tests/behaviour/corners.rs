@@ -292,7 +292,7 @@ fn answers_before_the_end_count() {
 }
 
 /// Those who wait for an actor that nobody stops learn that its cluster has left it behind, also
-/// those whose questions are in its mailbox.
+/// those with questions in its mailbox.
 #[test]
 fn a_loose_actor_that_is_left_behind_is_seen_to_end() {
     watched(|| {

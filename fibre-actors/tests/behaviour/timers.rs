@@ -140,7 +140,8 @@ impl Actor for Held {
     }
 }
 
-/// A timer whose actor does not keep up does not fill the mailbox, whatever the mailbox is like.
+/// A timer of an actor that does not keep up does not fill the mailbox, whatever that
+/// is like.
 #[test]
 fn a_timer_has_one_message_under_way() {
     everywhere(|actors| {

@@ -20,7 +20,7 @@ impl Until {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] for a clock by which no deadline may be told.
+    /// [`Error::Invalid`] for a clock that has no deadlines.
     #[inline(always)]
     pub fn clock(self, implied: Clock) -> Result<Clock> {
         match self {

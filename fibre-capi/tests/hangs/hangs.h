@@ -47,7 +47,7 @@ static char said[SAID];
 extern int (fibre_attr_setname)(pthread_attr_t *attributes, const char *name);
 
 /* Starts a thread with a name. One that is given by pthread_setname_np is told of threads that wait;
- * of those that run, the one with which they were made. */
+ * of those that run, the one that they were made with. */
 static inline pthread_t start_named(const char *name, void *(*routine)(void *), void *argument)
 {
     pthread_t thread;

@@ -10,7 +10,7 @@
 static int ends[2];
 static sem_t wanted;
 
-/* Has the other one send a byte, later. */
+/* The other one sends a byte, later. */
 #define BYTE OK(sem_post(&wanted))
 
 /* A number that the compiler does not know. */

@@ -36,7 +36,7 @@ impl Crew {
         )
     }
 
-    /// Has an actor do something, and waits for the result.
+    /// Lets an actor do something, and waits for the result.
     pub fn on<R: Send + 'static>(
         &self,
         actor: usize,

@@ -1,7 +1,7 @@
 //! Sequences of calls, right and wrong ones, against a model of what they return.
 //!
 //! A few fibres and plain threads, the *actors*, make random calls on a few objects each: also on
-//! objects that are destroyed, locked by others or never there, with times that are none, and with
+//! objects that are destroyed, locked by others or never there, with invalid times, and with
 //! handles of fibres that are gone. One call is made at a time, and none is made that would wait
 //! for ever, or that POSIX leaves undefined and ours does not notice. So a model knows what each of
 //! them returns. Objects lie on the heap and are freed when they have been destroyed, so that

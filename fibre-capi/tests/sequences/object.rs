@@ -31,7 +31,7 @@ impl<C: 'static> Place<C> {
         self.0
     }
 
-    /// Has an actor make a call with the object.
+    /// Lets an actor make a call with the object.
     pub fn on(
         &self,
         crew: &Crew,

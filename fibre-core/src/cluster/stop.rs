@@ -108,8 +108,8 @@ impl Cluster {
     /// These are not unwound: what is in a [`shield`](crate::shield()); the end of a
     /// [`scope`](crate::scope()), of [`compute`](crate::compute()) and
     /// [`blocking`](crate::blocking()); initialisers; a destructor while its stack unwinds; a fibre
-    /// that does not switch; calls and fibres of the C library; the fibres of a cluster that
-    /// moves started fibres; anything in a program that is built with `panic = "abort"`; anything if
+    /// that does not switch; calls and fibres of the C library; the fibres of a cluster that moves
+    /// started fibres; anything in a program that is built with `panic = "abort"`; anything if
     /// `cancel` is zero. A fibre must not be unwound through functions of C: let C call back within
     /// a shield.
     ///
@@ -213,7 +213,7 @@ impl Running {
 
     /// Waits until all processors have ended, for `limit` at most. Blocks the fibre (or thread).
     fn ends_within(&self, limit: Duration) -> bool {
-        // A limit beyond the clock's range is none.
+        // A limit beyond the clock's range never comes.
         self.wait_for(ProcessorPhase::Gone, Instant::now().checked_add(limit))
     }
 

@@ -1,6 +1,8 @@
 //! The park side of a wait: all that leaves the stack of a fibre.
 //!
 //! * `suspend`: `park_until`, `yield_now`, `yield_point`;
+//! * `leave`: how a fibre leaves its stack;
+//! * `roused`: waits that a stopped cluster ends;
 //! * `sleep`: `sleep`, `sleep_until`;
 //! * `bounds`: what a limit scope makes of the waits within it;
 //! * `timeout`: limits for all waits of a closure;
@@ -30,11 +32,15 @@ pub(crate) mod ending;
 #[cfg(not(loom))]
 pub(crate) mod interval;
 #[cfg(not(loom))]
+mod leave;
+#[cfg(not(loom))]
 pub(crate) mod local;
 #[cfg(loom)]
 mod model;
 #[cfg(not(loom))]
 mod plain_calls;
+#[cfg(not(loom))]
+mod roused;
 #[cfg(not(loom))]
 mod shield;
 #[cfg(not(loom))]

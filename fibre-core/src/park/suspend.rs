@@ -17,16 +17,15 @@
 
 use crate::config::settings::default_processors;
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::frames::initialisers;
 use crate::park::bounds::{self, Bounds};
-use crate::park::plain_calls::plainly;
+use crate::park::leave::{leave, suspend, suspend_untied};
+use crate::park::roused::{give_up_parked, give_up_roused, has_left};
 use crate::processor::{Processor, in_fibre, with_running};
 use crate::queue::Runnable;
 use crate::ready::ReadyQueue;
 use crate::stack::context::Action;
 use crate::sys::current;
 use crate::sys::fork;
-use crate::sys::panic_count;
 use crate::sys::stderr;
 use crate::wait::limit::Limit;
 use crate::wait::limit_scope;
@@ -34,7 +33,7 @@ use crate::wait::task_wait;
 use crate::wait::timer::Entry;
 use crate::wait::wait_object::WaitObject;
 use crate::wait::waiter::{self, Outcome, ThreadParker};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Instant;
 
 /// One wait of one fibre or thread.
@@ -301,38 +300,6 @@ fn park_at_home<const FORM: u8>(
     outcome
 }
 
-/// The part of a wait without a limit of a fibre that has been roused, to leave the wait and be
-/// unwound. `false`: a waker was faster, and has let it go on.
-#[cold]
-#[inline(never)]
-fn has_left(block: &ControlBlock, waiter: &Waiter, withdraw: impl FnOnce(&Waiter)) -> bool {
-    let _ = block.link().take_rousing();
-    withdraw(waiter);
-    // Nobody can claim it any more.
-    if !waiter.is_claimed() {
-        return true;
-    }
-    // Its waker has queued the fibre, or is about to do so.
-    suspend_untied(block, Action::ParkAtHome);
-    while block.link().take_rousing() {
-        suspend_untied(block, Action::ParkAtHome);
-    }
-    false
-}
-
-/// The part of a wait with a limit, or in several places, of a fibre that has been roused: ends the
-/// wait as its canceller, or goes on waiting for a waker that was faster.
-#[cold]
-#[inline(never)]
-fn give_up_roused(block: &ControlBlock, waiter: &Waiter) {
-    while block.link().take_rousing() {
-        if waiter.cancel().is_some() {
-            return;
-        }
-        suspend(block, Action::ParkAtHome);
-    }
-}
-
 /// Leaves the stack at home until the waiter's winner resumes, or the limit comes.
 #[inline(always)]
 fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit, unheeding: bool) {
@@ -402,22 +369,6 @@ fn park_fibre<const FORM: u8>(
     outcome
 }
 
-/// [`give_up_roused`] for a fibre that does not wait at home. It `may` give up if its wakers expect
-/// others to claim the waiter.
-#[cold]
-#[inline(never)]
-fn give_up_parked(block: &ControlBlock, waiter: &Waiter, may: bool) {
-    while block.link().take_rousing() {
-        if may && waiter.cancel().is_some() {
-            // The fibre is its own waker, and runs already.
-            let _ = block.state.wake();
-            return;
-        }
-        // The state says that it has left its stack, or that it is queued, which stays true.
-        suspend(block, Action::ParkAtHome);
-    }
-}
-
 /// Leaves the stack with the limit's deadline armed, if it is one.
 #[inline(always)]
 fn leave_armed(limit: Limit, waiter: &Waiter, leave: impl FnOnce()) {
@@ -439,87 +390,6 @@ fn leave_armed(limit: Limit, waiter: &Waiter, leave: impl FnOnce()) {
     if let Some((timers, entry)) = armed {
         timers.remove(entry);
     }
-}
-
-/// Leaves the stack until the waiter's winner resumes.
-#[inline(always)]
-fn leave(block: &ControlBlock) {
-    if block.state.stay() {
-        return;
-    }
-    suspend(block, Action::Park);
-}
-
-/// Switches to the processor. `block` is the calling fibre's, here and below.
-#[inline(always)]
-fn suspend(block: &ControlBlock, action: Action) {
-    if current::panicking() {
-        suspend_panicking(block, action);
-    } else {
-        suspend_untied(block, action);
-    }
-}
-
-/// [`suspend`] for a fibre that is known not to panic.
-#[inline(always)]
-fn suspend_untied(block: &ControlBlock, action: Action) {
-    look(block);
-    switch(block, action);
-}
-
-/// The check of builds with debug assertions before a stack is left.
-#[inline(always)]
-fn look(block: &ControlBlock) {
-    Processor::assert_may_leave();
-    if cfg!(debug_assertions) {
-        plainly(block, || initialisers::look(block));
-    }
-}
-
-/// [`suspend`] for a fibre that unwinds, or waits in the panic hook. In the hook the fibre does not
-/// leave its stack for good: its processor holds it, and runs nobody else or as seldom as can be. A
-/// waker finds the fibre running, and does not queue it.
-#[cold]
-fn suspend_panicking(block: &ControlBlock, action: Action) {
-    look(block);
-    // SAFETY: this thread is a processor, since a fibre runs on it. The fibre goes on nowhere else
-    // before it returns.
-    let here = unsafe { &*Processor::current() };
-    let may_hold = matches!(action, Action::Park | Action::Yield);
-    if !(may_hold && plainly(block, bounds::is_in_hook)) {
-        return suspend_with_panics(here, block, action);
-    }
-    here.begin_to_hold(block);
-    loop {
-        if here.has_held_for_long() {
-            suspend_with_panics(here, block, Action::Yield);
-        } else {
-            switch(block, Action::Hold);
-        }
-        if action == Action::Yield || block.state.stay() || block.state.give_up() {
-            return;
-        }
-    }
-}
-
-/// Leaves the stack of a fibre that takes its panics along. It stays with this kernel thread, where
-/// they stay if they cannot be taken.
-fn suspend_with_panics(here: &Processor, block: &ControlBlock, action: Action) {
-    block.link().set_unwinding(true);
-    block.set_home(Arc::as_ptr(here.ready()));
-    let panics = plainly(block, panic_count::take);
-    switch(block, action);
-    if let Some(panics) = panics {
-        panic_count::put_back(panics);
-    }
-    block.link().set_unwinding(false);
-}
-
-/// Leaves the stack.
-#[inline(always)]
-fn switch(block: &ControlBlock, action: Action) {
-    // SAFETY: the running fibre's own block.
-    unsafe { block.leave_stack(action) };
 }
 
 /// [`park_here`] for a plain thread.

@@ -227,7 +227,7 @@ fn new_scope(deadline: Option<Instant>, unwinds: bool) -> LimitScope {
     }
     let outer = in_force().filter(|outer| !unwinds_already(outer));
     let outer = outer.map_or(ptr::null(), ptr::from_ref);
-    // Where it is not known, the scope is none that a caller that panics can be unwound to.
+    // Where it is not known, the scope is not one that a caller that panics can be unwound to.
     let panics = panic_count::panics().unwrap_or(Panics::NONE);
     let panics = panics.or_in_hook(began_in_hook());
     // SAFETY: the outer one lies in a frame that does not end before the caller's.

@@ -21,7 +21,7 @@ pub fn begin_within(limit: impl Into<Limit>) -> Result<Limit, WaitError> {
     Ok(limit)
 }
 
-/// Makes a call within a limit. `None` says that it has waited in vain.
+/// Makes a call within a limit. `None` says that the limit came first.
 ///
 /// # Errors
 ///

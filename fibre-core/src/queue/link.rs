@@ -147,7 +147,7 @@ impl Link {
         self.roused.load(Ordering::Relaxed)
     }
 
-    /// The same, this once.
+    /// Whether the fibre has been resumed out of turn, this once.
     pub fn take_rousing(&self) -> bool {
         self.roused.swap(false, Ordering::Relaxed)
     }

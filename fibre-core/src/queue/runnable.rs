@@ -32,7 +32,7 @@ use crate::sync::{AtomicPtr, Ordering};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// A fibre that is ready. See the module text.
+/// A fibre that is ready to run.
 #[must_use = "a runnable that is dropped never runs again"]
 #[derive(Debug)]
 pub struct Runnable(NonNull<Link>);

@@ -12,9 +12,9 @@
 //! The finisher takes the address of the waiter out of the word by `BUSY`, claims it, and stores
 //! `DONE`. A waiter whose deadline has passed takes itself out, or, if it finds `BUSY`, stays until
 //! `DONE`, which is a few instructions away. That is how invariant 1 of [`crate::wait::waiter`]
-//! holds here without a lock. A *patient* waiter has no limit, so only the finisher claims it, and a
-//! store will do for that. It takes itself out, too, when its fibre is unwound; if it finds `DONE`
-//! instead, it has been claimed by then.
+//! holds here without a lock. A *patient* waiter has no limit, so only the finisher claims it, and
+//! a store will do for that. It takes itself out, too, when its fibre is unwound; if it finds
+//! `DONE` instead, it has been claimed by then.
 //!
 //! # Memory ordering
 //!

@@ -94,7 +94,7 @@ impl Drop for Unwinding {
     }
 }
 
-/// One scope. See the module text.
+/// One scope of limits.
 #[derive(Debug)]
 pub(crate) struct LimitScope {
     /// The scope outside of it; null for none.

@@ -100,9 +100,9 @@ pub(crate) struct Timers<F> {
 pub(crate) struct TimerCounts {
     /// Deadlines that have ended a wait, or would have if it had not just ended.
     pub fired: u64,
-    /// Nanoseconds by which they came late, all together.
+    /// How late they came, all together, in nanoseconds.
     pub lateness: u64,
-    /// Nanoseconds by which the latest one came late.
+    /// How late the latest one came, in nanoseconds.
     pub latest: u64,
     /// Deadlines to come.
     pub armed: usize,

@@ -1,7 +1,7 @@
 //! The table of symbols of a file: names for functions that debug information does not name.
 //!
 //! The symbol chosen is the one that `object::SymbolMap` chooses. But that sorts all symbols with
-//! their names, for which a debug build takes longer than for all else; a dump asks for a few.
+//! their names, which takes a debug build longer than all else; a dump asks for a few.
 
 use memmap2::Mmap;
 use object::read::{Symbol, SymbolTable as Table};
@@ -56,12 +56,12 @@ impl SymbolTable {
                 };
                 return is_in.then_some(name);
             }
-            // Symbols without a name are none.
+            // Symbols without a name are left out.
             start = self.last_start(start.checked_sub(1)?)?;
         }
     }
 
-    /// The last address up to `probe` at which a symbol begins.
+    /// The last address up to `probe` where a symbol begins.
     fn last_start(&self, probe: u64) -> Option<u64> {
         let mut last = None;
         self.for_each(|start, _| {

@@ -1,8 +1,8 @@
-//! Debug information of which only those units are read that have the addresses asked for.
+//! Debug information: only those units are read that have the addresses asked for.
 //!
 //! addr2line reads the heads of all units of a file before it says anything, and a program has
 //! thousands. But `.debug_aranges` tells which unit has an address. So addr2line is given that one
-//! alone: a `.debug_info` in which all others are *holes*. A hole looks like one unit of types,
+//! alone: a `.debug_info` with *holes* where all others are. A hole looks like one unit of types,
 //! which is skipped, and everything else is where it was. Nobody touches a hole behind its head, so
 //! it takes address space, and no memory.
 //!
@@ -280,7 +280,7 @@ fn with_holes<'u>(
     units: impl Iterator<Item = &'u Range<usize>> + Clone,
 ) -> Option<Reader> {
     let size = units.clone().map(|unit| unit.end).max()?;
-    // Zeros, of which the kernel makes pages when they are written to.
+    // Zeros. The kernel makes pages of them when they are written to.
     let map = MmapOptions::new().len(size).no_reserve_swap().map_anon();
     let mut copy = map.ok()?;
     let mut end = 0;

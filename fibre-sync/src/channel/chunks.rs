@@ -31,7 +31,7 @@ type Chunk<T> = Box<[Option<Slot<T>>]>;
 /// length.
 type Table<T> = Box<[Option<Chunk<T>>]>;
 
-/// The ring. See the module text.
+/// The ring of chunks.
 pub(super) struct Chunks<T> {
     table: Table<T>,
     /// The place of the oldest value.
@@ -167,7 +167,7 @@ impl<T> Chunks<T> {
         self.table[chunk].as_mut()?[at].as_mut()
     }
 
-    /// Puts a value in, for which there is a chunk and room.
+    /// Puts a value in: there is a chunk and room for it.
     #[inline]
     pub(super) fn push_last(&mut self, slot: Slot<T>) {
         let (chunk, at) = self.spot(self.end);

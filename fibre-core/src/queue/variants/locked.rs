@@ -20,7 +20,7 @@ use crate::sync::{Mutex, MutexGuard, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
-/// The queue. See the module text.
+/// The queue under a lock.
 #[derive(Debug)]
 #[repr(C)]
 pub(in crate::queue) struct Locked {

@@ -30,7 +30,7 @@ use crate::sync::{AtomicPtr, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
-/// The queue. See the module text.
+/// The queue with a stub.
 #[derive(Debug)]
 #[repr(C)]
 pub(in crate::queue) struct Stub {

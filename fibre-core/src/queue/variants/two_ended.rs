@@ -45,7 +45,7 @@ use std::ptr::{self, NonNull};
 /// Of so many pushes at the head of a queue with something in it, one goes to the tail.
 const TURNS: u32 = 64;
 
-/// The queue. See the module text.
+/// The queue with two ends.
 #[derive(Debug)]
 #[repr(C)]
 pub(in crate::queue) struct TwoEnded {

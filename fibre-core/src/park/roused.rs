@@ -1,0 +1,61 @@
+//! What a fibre does that has been roused in the middle of a wait, because its cluster unwinds what
+//! waits (see docs/decisions/0101): it leaves the wait, or goes on if a waker was faster.
+
+use crate::fibre::ControlBlock;
+use crate::park::leave::{suspend, suspend_untied};
+use crate::stack::context::Action;
+use crate::wait::waiter;
+
+type Waiter = waiter::Waiter<ControlBlock>;
+
+/// The part of a wait without a limit of a fibre that has been roused, to leave the wait and be
+/// unwound. `false`: a waker was faster, and has let it go on.
+#[cold]
+#[inline(never)]
+pub(super) fn has_left(
+    block: &ControlBlock,
+    waiter: &Waiter,
+    withdraw: impl FnOnce(&Waiter),
+) -> bool {
+    let _ = block.link().take_rousing();
+    withdraw(waiter);
+    // Nobody can claim it any more.
+    if !waiter.is_claimed() {
+        return true;
+    }
+    // Its waker has queued the fibre, or is about to do so.
+    suspend_untied(block, Action::ParkAtHome);
+    while block.link().take_rousing() {
+        suspend_untied(block, Action::ParkAtHome);
+    }
+    false
+}
+
+/// The part of a wait with a limit, or in several places, of a fibre that has been roused: ends the
+/// wait as its canceller, or goes on waiting for a waker that was faster.
+#[cold]
+#[inline(never)]
+pub(super) fn give_up_roused(block: &ControlBlock, waiter: &Waiter) {
+    while block.link().take_rousing() {
+        if waiter.cancel().is_some() {
+            return;
+        }
+        suspend(block, Action::ParkAtHome);
+    }
+}
+
+/// [`give_up_roused`] for a fibre that does not wait at home. It `may` give up if its wakers expect
+/// others to claim the waiter.
+#[cold]
+#[inline(never)]
+pub(super) fn give_up_parked(block: &ControlBlock, waiter: &Waiter, may: bool) {
+    while block.link().take_rousing() {
+        if may && waiter.cancel().is_some() {
+            // The fibre is its own waker, and runs already.
+            let _ = block.state.wake();
+            return;
+        }
+        // The state says that it has left its stack, or that it is queued, which stays true.
+        suspend(block, Action::ParkAtHome);
+    }
+}
