@@ -109,8 +109,11 @@ impl Actors {
     /// Stops all actors in two steps and a third, come what may. It *closes* them, as
     /// [`stop`](Self::stop) does, and waits for a while; then it
     /// [*kills*](crate::ActorRef::kill) those that are left, and waits for another while; then it
-    /// *abandons* them: they never run again, are not dropped, and others see them as ended. Then
-    /// a cluster that was made for them is stopped within limits, too.
+    /// *abandons* them: they never run again, are not dropped, and others see them as ended. A
+    /// cluster that was made for them is stopped before that, within the second limit again. This
+    /// *unwinds* methods that wait (see [`Cluster::stop_within`]): the actor is dropped, its
+    /// [`stopped`](crate::Actor::stopped) is not called, and it has ended with
+    /// [`ClusterStopped`](crate::ExitReason::ClusterStopped).
     ///
     /// ```
     /// use fibre_actors::{Actor, Actors, Context};
@@ -145,6 +148,11 @@ impl Actors {
             self.for_each(|member| member.kill());
             let _ = self.is_empty_by(after(kill));
         }
+        let mut fibres = None;
+        if let (true, Some(cluster)) = (self.0.owns_cluster, self.cluster()) {
+            let left = cluster.clone().stop_within(Duration::ZERO, kill);
+            fibres = left.err();
+        }
         let mut actors = Vec::new();
         self.for_each(|member| {
             actors.push(LeftActor {
@@ -152,11 +160,6 @@ impl Actors {
                 name: member.name(),
             });
         });
-        let mut fibres = None;
-        if let (true, Some(cluster)) = (self.0.owns_cluster, self.cluster()) {
-            let left = cluster.clone().stop_within(Duration::ZERO, kill);
-            fibres = left.err();
-        }
         self.for_each(|member| member.abandon());
         match (actors.is_empty(), &fibres) {
             (true, None) => Ok(()),

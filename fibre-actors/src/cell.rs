@@ -25,7 +25,7 @@ use crate::registry::{Member, Seat};
 use crate::system::System;
 use crate::watchers::End;
 use fibre_core::internal::{drop_quietly, end_in_turn, warn};
-use fibre_core::{Activity, Work};
+use fibre_core::{Activity, Cancelled, Work};
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -204,7 +204,7 @@ impl<M: Send + 'static> Cell<M> {
     /// # Safety
     ///
     /// The caller is a run that owns the actor.
-    unsafe fn end_run(this: &Activity<Self>, reason: ExitReason) {
+    unsafe fn end_run(this: &Activity<Self>, reason: ExitReason, stop: Stop) {
         // SAFETY: passed on.
         let Some(mut owned) = (unsafe { Self::disown(this) }) else {
             return;
@@ -212,7 +212,7 @@ impl<M: Send + 'static> Cell<M> {
         owned.alarms.cancel(&owned.system.clock);
         this.inbox.empty(&mut owned.backlog);
         owned.backlog.clear();
-        if reason != ExitReason::Panicked {
+        if stop == Stop::Call {
             let stopped = catch_unwind(AssertUnwindSafe(|| owned.actor.stop()));
             stopped.unwrap_or_else(|payload| report(this, payload));
         }
@@ -284,12 +284,18 @@ impl<M: Send + 'static> Work for Cell<M> {
             Ok(After::Again) => this.inbox.begin_end(ExitReason::ClusterStopped),
             Ok(After::End(reason)) => reason,
             Err(payload) => {
+                let reason = match payload.is::<Cancelled>() {
+                    true => ExitReason::ClusterStopped,
+                    false => ExitReason::Panicked,
+                };
                 report(this, payload);
-                this.inbox.begin_end(ExitReason::Panicked)
+                let reason = this.inbox.begin_end(reason);
+                // SAFETY: as below.
+                return unsafe { Self::end_run(this, reason, Stop::Leave) };
             }
         };
         // SAFETY: this run owns the actor; it is active, so nobody else schedules it.
-        unsafe { Self::end_run(this, reason) };
+        unsafe { Self::end_run(this, reason, Stop::Call) };
     }
 
     fn abandoned(&self) {
@@ -297,8 +303,21 @@ impl<M: Send + 'static> Work for Cell<M> {
     }
 }
 
-/// Tells the user of a panic, and drops what it carries.
+/// What becomes of [`Actor::stopped`](crate::Actor::stopped) when an actor ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// It is called.
+    Call,
+    /// It is not: a method has been unwound, and has left the actor in some state.
+    Leave,
+}
+
+/// Tells the user of a panic, and drops what it carries. A method that was unwound when its cluster
+/// stopped has not panicked.
 fn report<M: Send + 'static>(activity: &Activity<Cell<M>>, payload: Box<dyn Any + Send>) {
+    if payload.is::<Cancelled>() {
+        return;
+    }
     let words = payload.downcast_ref::<String>().map(String::as_str);
     let words = words.or_else(|| payload.downcast_ref::<&str>().copied());
     let (before, words) = words.map_or(("", ""), |words| (": ", words));

@@ -8,7 +8,7 @@ use crate::seat::{Mate, Order, Phase};
 use crate::slot::SCALE;
 use fibre_core::internal::{Quiet, drop_quietly};
 use fibre_core::sync::{AtomicU64, Ordering};
-use fibre_core::{Limit, shield, yield_now};
+use fibre_core::{Cancelled, Limit, shield, yield_now};
 use fibre_sync::AutoEvent;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -249,8 +249,11 @@ impl Worker {
         let time = handler.estimate().max(LEAST);
         self.spent.set(self.spent.get().saturating_add(time));
         add(&self.counts().ran, 1);
-        if let Err(payload) = outcome {
-            self.has_panicked(payload);
+        match outcome {
+            // Its cluster stops, and unwinds what waits. That is no panic.
+            Err(payload) if payload.is::<Cancelled>() => {}
+            Err(payload) => self.has_panicked(payload),
+            Ok(()) => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Why there is no result of a task.
 
-use fibre_core::Abandoned;
+use fibre_core::{Abandoned, Cancelled};
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
@@ -10,7 +10,9 @@ use std::io;
 pub enum TaskError {
     /// It has panicked, with this payload. Its permissions have been given back.
     Panicked(Box<dyn Any + Send>),
-    /// It was cancelled before it had its permissions, and has not run.
+    /// It was cancelled before it had its permissions, and has not run; or it waited when its
+    /// cluster unwound what waits (see [`Cluster::stop_within`](fibre_core::Cluster::stop_within)).
+    /// It has no permissions any more.
     Cancelled,
     /// It could not be started, and has not run: its cluster has been stopped, or there was no
     /// memory for it. Its permissions have been given back.
@@ -26,6 +28,7 @@ impl TaskError {
         match payload.downcast::<GaveUp>() {
             Ok(_) => Self::Cancelled,
             Err(payload) if payload.is::<Abandoned>() => Self::Abandoned,
+            Err(payload) if payload.is::<Cancelled>() => Self::Cancelled,
             Err(payload) => Self::Panicked(payload),
         }
     }
@@ -49,7 +52,7 @@ impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Panicked(_) => f.write_str("the task has panicked"),
-            Self::Cancelled => f.write_str("the task was cancelled before it had its permissions"),
+            Self::Cancelled => f.write_str("the task was cancelled"),
             Self::Refused(_) => f.write_str("the task could not be started"),
             Self::Abandoned => f.write_str("the task was left behind by its cluster"),
         }

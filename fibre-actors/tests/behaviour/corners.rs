@@ -196,7 +196,7 @@ impl Actor for Stuck {
             self.kept.push(reply);
         } else {
             self.begun.send(()).unwrap();
-            fibre::sync::Event::new().wait();
+            fibre::shield(|| fibre::sync::Event::new().wait());
             reply.send(());
         }
     }
@@ -278,7 +278,7 @@ fn answers_before_the_end_count() {
             fibre_actors::spawn(each(move |reply: Reply<u32>| {
                 reply.send(7);
                 tell.send(()).unwrap();
-                fibre::sync::Event::new().wait();
+                fibre::shield(|| fibre::sync::Event::new().wait());
             }))
         });
         let answers = answers.join().unwrap();
@@ -301,7 +301,7 @@ fn a_loose_actor_that_is_left_behind_is_seen_to_end() {
         let stuck = cluster.spawn(move || {
             fibre_actors::spawn(each(move |reply: Option<Reply<()>>| {
                 tell.send(reply.is_some()).unwrap();
-                fibre::sync::Event::new().wait();
+                fibre::shield(|| fibre::sync::Event::new().wait());
             }))
         });
         let stuck = stuck.join().unwrap();

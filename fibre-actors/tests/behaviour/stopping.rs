@@ -2,10 +2,14 @@
 
 use crate::support::{Drops, each, everywhere, watchdog::watched};
 use fibre::Cluster;
-use fibre::channel::unbounded;
-use fibre_actors::{Actor, ActorRef, Actors, Builder, Context, Exit, ExitReason, SendError, Timer};
+use fibre::channel::{Sender, unbounded};
+use fibre::sync::Event;
+use fibre_actors::{
+    Actor, ActorRef, Actors, Builder, Context, Exit, ExitReason, Reply, SendError, Timer,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 /// Counts what it handles and its end.
@@ -118,9 +122,7 @@ fn a_stop_within_limits_names_what_is_left() {
         }));
         let stubborn = each(move |_: Option<fibre_actors::Reply<()>>| {
             tell.send(()).unwrap();
-            loop {
-                fibre::sleep(Duration::from_secs(3600));
-            }
+            fibre::shield(|| fibre::sleep(Duration::from_secs(3600)));
         });
         let stubborn = Builder::new().name("stubborn").spawn_in(&actors, stubborn);
         let stubborn: ActorRef<_> = stubborn.unwrap();
@@ -141,6 +143,64 @@ fn a_stop_within_limits_names_what_is_left() {
             "the actor has stopped"
         );
         assert_eq!(asker.join().unwrap(), Err(fibre_actors::AskError::Stopped));
+    });
+}
+
+/// An actor that waits when its cluster unwinds what waits ends with its cluster, and is dropped. It
+/// has not panicked, and is not told that it stops: its method was cut short.
+#[test]
+fn an_actor_that_is_unwound_ends_with_its_cluster() {
+    /// What waits is unwound after half of it.
+    const PATIENT: Duration = Duration::from_secs(2);
+
+    /// Waits for ever.
+    struct Waits(Drops, Sender<()>);
+
+    impl Actor for Waits {
+        type Message = Option<Reply<()>>;
+
+        fn handle(&mut self, _: Self::Message, _: &mut Context<'_, Self>) {
+            let _value = self.0.value();
+            self.1.send(()).unwrap();
+            Event::new().wait();
+        }
+
+        fn stopped(&mut self) {
+            unreachable!();
+        }
+    }
+
+    watched(|| {
+        let drops = Drops::new();
+        let (tell, told) = unbounded();
+        let waits = || Waits(drops.clone(), tell.clone());
+        let begin = |actor: &ActorRef<Option<Reply<()>>>| {
+            let asks = actor.clone();
+            let asks = thread::spawn(move || asks.ask(Some));
+            told.recv().unwrap();
+            let kept = actor.request(Some).unwrap();
+            (asks, kept)
+        };
+        // With the actors of its own cluster.
+        let actors = Actors::builder().processors(2).build().unwrap();
+        let actor = actors.spawn(waits());
+        let (asks, kept) = begin(&actor);
+        actors.stop_within(Duration::ZERO, PATIENT).unwrap();
+        assert_eq!(actor.wait(), ExitReason::ClusterStopped);
+        assert_eq!(drops.count(), 1);
+        assert!(asks.join().unwrap().is_err());
+        assert!(kept.wait().is_err());
+        // With a cluster that knows nothing of actors.
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let waits = waits();
+        let actor = cluster.spawn(move || fibre_actors::spawn(waits));
+        let actor = actor.join().unwrap();
+        let (asks, kept) = begin(&actor);
+        cluster.stop_within(Duration::ZERO, PATIENT).unwrap();
+        assert_eq!(actor.wait(), ExitReason::ClusterStopped);
+        assert_eq!(drops.count(), 2);
+        assert!(asks.join().unwrap().is_err());
+        assert!(kept.wait().is_err());
     });
 }
 

@@ -145,6 +145,34 @@ fn only_what_hangs_is_left_behind() {
     });
 }
 
+/// A handler that waits when its cluster unwinds what waits has not panicked.
+#[test]
+fn a_handler_that_is_unwound_has_not_panicked() {
+    watched(|| {
+        for (cluster, policy) in settings().take(2) {
+            let builder = Events::builder().within(&cluster).policy(policy);
+            let builder = builder.on_panic(|_| unreachable!());
+            let events = builder.build().unwrap();
+            let drops = Drops::new();
+            let begun = Arc::new(Event::new());
+            let (begins, value) = (Arc::clone(&begun), drops.value());
+            events.post(1, move || {
+                let _value = value;
+                begins.set();
+                Event::new().wait();
+            });
+            let runs = events.clone();
+            let runs = thread::spawn(move || runs.run());
+            begun.wait();
+            // What waits is unwound after half of it.
+            cluster.stop_within(SHORT, Duration::from_secs(2)).unwrap();
+            let report = runs.join().unwrap();
+            assert_eq!((report.ran, report.panicked), (1, 0));
+            assert_eq!(drops.count(), 1);
+        }
+    });
+}
+
 #[test]
 fn what_is_dropped_may_panic_as_it_ends() {
     watched(|| {

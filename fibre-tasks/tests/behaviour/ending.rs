@@ -272,6 +272,28 @@ fn a_task_that_is_left_behind_keeps_what_it_has_and_nobody_hangs_for_its_result(
     });
 }
 
+/// A task that waits when its cluster unwinds what waits was cancelled, and has given all back.
+#[test]
+fn a_task_that_is_unwound_was_cancelled() {
+    watched(|| {
+        let tasks = Tasks::builder().processors(1).build().unwrap();
+        let object = Shared::new(0);
+        let begun = Arc::new(Event::new());
+        let waits = task!(tasks, [+object, =begun] {
+            begun.set();
+            fibre::sleep(Duration::MAX);
+            *object += 1;
+        });
+        begun.wait();
+        // What waits is unwound after half of it.
+        tasks
+            .stop_within(Duration::ZERO, Duration::from_secs(2))
+            .unwrap();
+        assert!(matches!(waits.join(), Err(TaskError::Cancelled)));
+        assert_eq!(*acquire(object.read()), 0);
+    });
+}
+
 #[test]
 fn an_emitter_of_a_stopped_cluster_returns_its_events() {
     watched(|| {
