@@ -48,7 +48,7 @@ fn a_run_without_end_is_left_behind() {
         let cluster = any_cluster().processors(2).build().unwrap();
         let forever = Activity::new(
             Some(&cluster),
-            does(|_: &Activity<Does>| Event::new().wait()),
+            does(|_: &Activity<Does>| fibre::shield(|| Event::new().wait())),
         )
         .unwrap();
         forever.schedule().unwrap();

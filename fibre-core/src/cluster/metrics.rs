@@ -179,7 +179,7 @@ fn ask(domain: &Domain) -> Vec<Option<u64>> {
     let number = domain.census.begin();
     let deadline = Instant::now() + PATIENCE;
     let answer = |index: usize, moving: &[usize]| {
-        let answered = domain.stats(index).answer.to(number);
+        let answered = domain.answers[index].to(number);
         // A processor that sleeps has nothing there; one that stands still may have.
         let sleeps = || domain.stats(index).busy_since().is_none();
         let stands = || !moving.contains(&index);

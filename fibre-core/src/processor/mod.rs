@@ -482,8 +482,7 @@ impl Processor {
         self.stacks.decay(now, &self.domain.stacks);
         self.stats().count_service();
         let queued = || Some(self.own().count(MOST_QUEUED)? + held);
-        let answer = &self.stats().answer;
-        answer.give(&self.domain.census, queued);
+        self.answer(queued);
         if self.ready.is_aside() {
             self.stand_aside();
         } else {
@@ -495,6 +494,12 @@ impl Processor {
             return Order::Rouse;
         }
         Order::GoOn
+    }
+
+    /// Answers a census, if there is one: `count` returns what is queued here, if it can tell.
+    #[inline]
+    fn answer(&self, count: impl FnOnce() -> Option<usize>) {
+        self.domain.answers[self.index].give(&self.domain.census, count);
     }
 
     /// Adds so many looks for a fibre to what others may read. Those that found none are no

@@ -7,7 +7,6 @@
 //!
 //! What lies in a queue is counted only when a reader asks for it, see `census`.
 
-use crate::scheduler::census::Answer;
 use crate::sys::numbers::{self, BLOCK};
 use parking_lot::Mutex;
 use std::ops::{Add, AddAssign};
@@ -106,8 +105,6 @@ pub(crate) struct ProcessorStats {
     pub stack_misses: Count,
     /// Fibres that have ended here by a panic.
     pub panics: Count,
-    /// What it has answered a census.
-    pub answer: Answer,
 }
 
 impl ProcessorStats {

@@ -15,7 +15,7 @@ use crate::queue::{Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::scheduler::abandoned::Abandoned;
 use crate::scheduler::arrivals::Arrivals;
-use crate::scheduler::census::Census;
+use crate::scheduler::census::{Answer, Census};
 use crate::scheduler::control::Control;
 use crate::scheduler::counts::{Count, Counters, ProcessorStats, add_gone};
 use crate::scheduler::fibre_limit::Limit;
@@ -90,6 +90,8 @@ pub(crate) struct Domain {
     stats: Box<[CachePadded<ProcessorStats>]>,
     /// Asks them what is queued.
     pub census: Census,
+    /// What they have answered. Written when somebody asks, so they may share cache lines.
+    pub answers: Box<[Answer]>,
     /// When it was made.
     pub birth: Instant,
     /// The domain's number in the process; the first one has 1.
@@ -172,6 +174,7 @@ impl Domain {
             queues,
             stats: (0..capacity).map(|_| CachePadded::default()).collect(),
             census: Census::new(),
+            answers: (0..capacity).map(|_| Answer::new()).collect(),
             birth: Instant::now(),
             number,
             timers: (0..capacity).map(|_| Arc::default()).collect(),
