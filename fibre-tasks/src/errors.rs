@@ -25,17 +25,13 @@ pub enum TaskError {
 impl TaskError {
     /// The error of a fibre that ended like this.
     pub(crate) fn of(payload: Box<dyn Any + Send>) -> Self {
-        match payload.downcast::<GaveUp>() {
-            Ok(_) => Self::Cancelled,
-            Err(payload) if payload.is::<Abandoned>() => Self::Abandoned,
-            Err(payload) if payload.is::<Cancelled>() => Self::Cancelled,
-            Err(payload) => Self::Panicked(payload),
+        match payload {
+            payload if payload.is::<Cancelled>() => Self::Cancelled,
+            payload if payload.is::<Abandoned>() => Self::Abandoned,
+            payload => Self::Panicked(payload),
         }
     }
 }
-
-/// What a task is unwound with that was cancelled while it was asking for its permissions.
-pub(crate) struct GaveUp;
 
 impl fmt::Debug for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

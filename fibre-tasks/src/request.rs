@@ -15,9 +15,10 @@
 
 use crate::acquire::is_granted_at_once;
 use crate::entry::{Lines, enter, follow, withdraw};
-use crate::errors::{GaveUp, TaskError};
+use crate::errors::TaskError;
 use crate::ticket::{Granted, Ticket, Waiting};
 use crate::wants::{Permitted, Wants};
+use fibre_core::Cancelled;
 use fibre_core::internal::{ShortLock, drop_quietly};
 use fibre_core::sync::{AtomicU8, Ordering};
 use fibre_sync::Event;
@@ -192,7 +193,7 @@ where
             if fibre_core::is_cancelled() {
                 // Not while it unwinds: a destructor that panics would end the process.
                 drop_quietly((wants, closure));
-                resume_unwind(Box::new(GaveUp));
+                resume_unwind(Box::new(Cancelled));
             }
             fibre_core::yield_now();
         }

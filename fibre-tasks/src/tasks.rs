@@ -142,7 +142,8 @@ impl Tasks {
     }
 
     /// [`stop`](Self::stop), which waits so long for fibres to end by themselves, then cancels them
-    /// and waits so long again. Fibres that have not ended by then are left behind, with the
+    /// and waits so long again; in the middle of that it unwinds what waits (see
+    /// [`Cluster::stop_within`]). Fibres that have not ended by then are left behind, with the
     /// permissions that they have.
     ///
     /// # Errors

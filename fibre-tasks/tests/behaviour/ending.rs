@@ -104,15 +104,25 @@ fn a_task_that_runs_notices_cancellation_as_a_fibre() {
     });
 }
 
+/// It has not panicked, and is not counted as if it had.
 #[test]
 fn a_task_that_asks_again_and_again_is_cancelled_too() {
-    crate::support::run(2, Acquisition::Requeue, |tasks| {
+    watched(|| {
+        let cluster = Cluster::builder().processors(2).name("asks").build();
+        let cluster = cluster.unwrap();
+        let builder = Tasks::builder().acquisition(Acquisition::Requeue);
+        let tasks = builder.in_cluster(&cluster);
         let object = Shared::new(());
-        let occupant = occupy(tasks, &object);
+        let occupant = occupy(&tasks, &object);
         let asks = task!(tasks, [+object] { drop(object) });
         asks.cancel();
         assert!(matches!(asks.join(), Err(TaskError::Cancelled)));
         occupant.leave();
+        let seen = fibre::metrics();
+        let seen = seen.clusters.iter().find(|it| it.name == "asks").unwrap();
+        assert_eq!(seen.totals().panicked, 0);
+        tasks.stop();
+        cluster.stop();
     });
 }
 
