@@ -380,16 +380,16 @@ impl Processor {
     }
 
     /// Looks in its own queue, then in others'.
-    #[inline]
+    #[inline(always)]
     fn find_work(&self) -> Next {
-        let roused = match self.count_switch(0) {
-            Order::GoOn => None,
-            Order::Rouse => self.rouse_next(),
-            Order::End => return Next::End,
-        };
+        let order = self.count_switch(0);
+        if order != Order::GoOn
+            && let Some(next) = self.find_by_order(order)
+        {
+            return next;
+        }
         // SAFETY: between two fibres.
-        let own = || unsafe { self.own().pop() };
-        let found = roused.or_else(own).or_else(|| self.find_elsewhere());
+        let found = unsafe { self.own().pop() }.or_else(|| self.find_elsewhere());
         match found {
             Some(fibre) => {
                 self.refusals.set(0);
@@ -399,6 +399,17 @@ impl Processor {
                 self.vain_looks.set(self.vain_looks.get() + 1);
                 Next::Again
             }
+        }
+    }
+
+    /// What the cluster's handles have asked for: the end, or a fibre that is roused, if there is
+    /// one.
+    #[cold]
+    fn find_by_order(&self, order: Order) -> Option<Next> {
+        match order {
+            Order::GoOn => None,
+            Order::Rouse => self.rouse_next().map(Next::Run),
+            Order::End => Some(Next::End),
         }
     }
 

@@ -50,15 +50,24 @@ impl Spin {
     /// Looks for a moment whether `found`, if the last sleep says so. `limit` returns a moment when
     /// there is something else to do. `look` gets the time, delivers events, which are worth no
     /// spin, and says whether to go on.
+    #[inline]
     pub(crate) fn until(
         &self,
         found: impl Fn() -> bool,
         limit: impl FnOnce(Instant) -> Option<Instant>,
         look: impl Fn(Instant) -> bool,
     ) -> bool {
-        if !self.wanted.get() {
-            return false;
-        }
+        self.wanted.get() && self.spin(found, limit, look)
+    }
+
+    /// [`until`](Self::until) where the last sleep says so.
+    #[inline(never)]
+    fn spin(
+        &self,
+        found: impl Fn() -> bool,
+        limit: impl FnOnce(Instant) -> Option<Instant>,
+        look: impl Fn(Instant) -> bool,
+    ) -> bool {
         let began = Instant::now();
         let longest = began.checked_add(self.longest);
         let end = limit(began).into_iter().chain(longest).min();
