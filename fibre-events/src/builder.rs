@@ -214,6 +214,7 @@ impl EventsBuilder {
             refused: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             opened: Event::new(),
+            released: AtomicUsize::new(0),
             alive: AtomicUsize::new(0),
             ended: Event::new(),
         });

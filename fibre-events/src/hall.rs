@@ -46,6 +46,8 @@ pub(crate) struct Hall {
     pub(crate) is_over: AtomicBool,
     /// Lets the mates begin.
     pub(crate) opened: fibre_sync::Event,
+    /// Handlers that have released their colours, and will want them back from a mate.
+    pub(crate) released: AtomicUsize,
     /// Mates and watchers that have not ended.
     pub(crate) alive: AtomicUsize,
     /// Set when all of them have, or have been left behind by their cluster.

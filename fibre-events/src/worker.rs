@@ -8,7 +8,7 @@ use crate::seat::{Mate, Order, Phase};
 use crate::slot::SCALE;
 use fibre_core::internal::{Quiet, drop_quietly};
 use fibre_core::sync::{AtomicU64, Ordering};
-use fibre_core::{Cancelled, Limit, shield, yield_now};
+use fibre_core::{Cancelled, Limit, is_cancelled, shield, yield_now};
 use fibre_sync::AutoEvent;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// After how many nanoseconds of handlers, as estimated, other fibres of the processor run.
 const SLICE: u64 = 50_000;
@@ -27,6 +27,9 @@ const MEASURED: u32 = 16;
 
 /// What is taken to be the least time between two events, for slices.
 const LEAST: u64 = 50;
+
+/// How often a mate that has been cancelled looks whether handlers still want their colours back.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A mate on its fibre.
 pub(crate) struct Worker {
@@ -312,8 +315,9 @@ impl Worker {
         if !self.steal() {
             seat.set_phase(Phase::Rests);
             let waited = seat.bell.wait_within(Limit::Cancellation);
+            let goes_on = waited.is_ok() || self.waits_for_released();
             seat.set_phase(Phase::Works);
-            if waited.is_err() {
+            if !goes_on {
                 return false;
             }
             self.have_standby();
@@ -321,6 +325,19 @@ impl Worker {
         }
         hall.board.wake(processor);
         true
+    }
+
+    /// The wait of a mate that has been cancelled: handlers that have released their colours need a
+    /// mate to take them back. Returns `false` if there are none. As nobody rings when the last one
+    /// has its colour, it looks again and again.
+    #[cold]
+    fn waits_for_released(&self) -> bool {
+        let any = self.hall.released.load(Ordering::Acquire) > 0;
+        if any {
+            let bell = &self.hall.seats[self.processor].bell;
+            let _ = shield(|| bell.wait_within(LOOK));
+        }
+        any
     }
 
     /// Steals a colour, if there is one.
@@ -342,7 +359,8 @@ impl Worker {
     /// Gives the colour away until [`take_colour_back`](Self::take_colour_back). Returns `false` if
     /// there is none, or no other mate would be there to take events.
     fn give_colour_away(&self) -> bool {
-        if self.run.borrow().is_none() {
+        // In a cluster that has cancelled its fibres, mates may have ended.
+        if self.run.borrow().is_none() || is_cancelled() {
             return false;
         }
         if self.holds_seat() && !self.hall.seats[self.processor].has_standby() {
@@ -351,6 +369,7 @@ impl Worker {
         self.put_back();
         if let Some(run) = self.run.take() {
             *self.colour.borrow_mut() = Some(run.colour().clone());
+            self.hall.released.fetch_add(1, Ordering::AcqRel);
             let calls = self.hall.board.release(run);
             self.hall.follow(calls);
         }
@@ -372,6 +391,7 @@ impl Worker {
         self.hall.follow(calls);
         // A handler does not run without its colour.
         shield(|| back.given.wait());
+        self.hall.released.fetch_sub(1, Ordering::AcqRel);
         *self.run.borrow_mut() = lock(&back.run).take();
     }
 }

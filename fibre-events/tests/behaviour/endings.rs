@@ -173,6 +173,43 @@ fn a_handler_that_is_unwound_has_not_panicked() {
     });
 }
 
+/// A handler that has released its colour has it back before its cluster has ended, whether its
+/// call notices the cancellation or is unwound.
+#[test]
+fn a_released_colour_comes_back_while_the_cluster_stops() {
+    let calls: [fn(); 3] = [
+        || assert!(fibre::sleep_within(Duration::from_secs(3600)).is_err()),
+        || fibre::sleep(Duration::from_millis(100)),
+        || fibre::sleep(Duration::from_secs(3600)),
+    ];
+    watched(|| {
+        for (number, call) in calls.into_iter().enumerate() {
+            for processors in [1, 2] {
+                let cluster = Cluster::builder().processors(processors).build();
+                let cluster = cluster.unwrap();
+                let events = Events::builder().within(&cluster).build().unwrap();
+                events.start();
+                let (begun, drops) = (Arc::new(Event::new()), Drops::new());
+                let returned = Arc::new(AtomicU32::new(0));
+                let (begins, value) = (Arc::clone(&begun), drops.value());
+                let (releases, returns) = (events.clone(), Arc::clone(&returned));
+                events.post(1, move || {
+                    let _value = value;
+                    releases.release(|| {
+                        begins.set();
+                        call();
+                    });
+                    returns.fetch_add(1, SeqCst);
+                });
+                begun.wait();
+                cluster.stop_within(SHORT, Duration::from_secs(2)).unwrap();
+                assert_eq!(drops.count(), 1);
+                assert_eq!(returned.load(SeqCst) == 1, number < 2);
+            }
+        }
+    });
+}
+
 #[test]
 fn what_is_dropped_may_panic_as_it_ends() {
     watched(|| {
