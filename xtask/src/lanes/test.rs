@@ -88,9 +88,8 @@ pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
 const IN_RELEASE: [&str; 1] = [TOGETHER[2].0];
 
 /// Suites that are programs of their own in release, too: their allocator, their symbols or their
-/// number of processes is part of what they test, or they are as large as a program. (Locks are
-/// heard of in debug builds only, so `short_locks` is empty there.)
-const ALONE: [&str; 21] = [
+/// number of processes is part of what they test, or they are as large as a program.
+const ALONE: [&str; 20] = [
     "allocation",
     "async_stream",
     "compute",
@@ -106,13 +105,15 @@ const ALONE: [&str; 21] = [
     "panic_hook",
     "pool",
     "select",
-    "short_locks",
     "sync",
     "trace",
     "tracing",
     "watch",
     "webserver",
 ];
+
+/// Suites that are empty in release: builds without debug assertions do not tell what they hear of.
+const IN_DEBUG: [&str; 1] = ["short_locks"];
 
 /// Suites that a lane of their own runs: they need a program that tests do without otherwise.
 #[cfg(test)]
@@ -239,7 +240,10 @@ fn suites_beside(workspace: &Workspace) -> Result<Vec<String>> {
     for package in BESIDE {
         found.extend(suites_of(&workspace.root().join(package))?);
     }
-    let is_left = |suite: &String| !suite.starts_with("loom_") && !ALONE.contains(&suite.as_str());
+    let is_left = |suite: &String| {
+        let is_elsewhere = ALONE.iter().chain(&IN_DEBUG).any(|other| other == suite);
+        !suite.starts_with("loom_") && !is_elsewhere
+    };
     found.retain(is_left);
     Ok(found)
 }
@@ -394,7 +398,8 @@ mod tests {
         let root = crate::workspace::Workspace::find().unwrap();
         let suites = suites_of(root.root()).unwrap();
         let together = TOGETHER.iter().flat_map(|(_, suites)| *suites);
-        let mut run: Vec<&str> = together.chain(&ALONE).chain(&ELSEWHERE).copied().collect();
+        let others = ALONE.iter().chain(&IN_DEBUG).chain(&ELSEWHERE);
+        let mut run: Vec<&str> = together.chain(others).copied().collect();
         run.sort_unstable();
         run.dedup();
         assert_eq!(suites, run);
