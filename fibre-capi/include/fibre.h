@@ -653,7 +653,7 @@ void fibre_cleanup_leave(struct fibre_cleanup_t *handler, int execute);
  `clock_nanosleep`: for a time, or, with `TIMER_ABSTIME`, until a clock shows it:
  `CLOCK_REALTIME` also if that is set meanwhile, which is noticed within a second. Returns an
  error number: `EINVAL` for a clock that is not known or does not go on while one sleeps, or if
- `time` is none; `ENOTSUP` for clocks of CPU time.
+ `time` is invalid; `ENOTSUP` for clocks of CPU time.
  */
 int fibre_clock_nanosleep(clockid_t clock,
                           int flags,
@@ -1513,8 +1513,8 @@ int fibre_mutexattr_settype(struct fibre_mutexattr_t *attributes, int kind);
 int fibre_mutexattr_setvariant(struct fibre_mutexattr_t *attributes, int variant);
 
 /*
- `nanosleep`: -1 and `EINVAL` if `time` is none, `EFAULT` if it is not there. What would remain
- is not written, as fibres are not interrupted.
+ `nanosleep`: -1 and `EINVAL` if `time` is invalid, `EFAULT` if it is not there. What would
+ remain is not written, as fibres are not interrupted.
  */
 int fibre_nanosleep(const struct timespec *time, struct timespec *remaining);
 
@@ -1544,7 +1544,7 @@ int fibre_park(void);
 
 /*
  `fibre_park` until a moment of a clock: `CLOCK_REALTIME` or `CLOCK_MONOTONIC`. `ETIMEDOUT`;
- `EINVAL` for another clock, or a time that is none.
+ `EINVAL` for another clock, or an invalid time.
  */
 int fibre_park_until(clockid_t clock, const struct timespec *deadline);
 
@@ -2220,7 +2220,7 @@ int fibre_timerfd_create(int clock, int flags);
 int fibre_trace(int descriptor);
 
 /*
- Leaves a mark in the event trace: a text, of which the first 64 bytes are kept. Does next to
+ Leaves a mark in the event trace: a text. The first 64 bytes are kept. Does next to
  nothing unless `FIBRE_TRACE` has the process record events.
 
  # Safety
