@@ -107,7 +107,7 @@ pub mod internal {
             give_way_to, is_shielded, lower_shield, may_spin, may_spin_briefly, may_stand_in,
             others_rest, outside_scopes, park, park_among, park_among_until, park_until,
             prefetch_next, raise_shield, switch_to, unwind_if_over, waits_at_rest, waits_here,
-            waits_may_unwind, wake_next, yield_point,
+            waits_may_unwind, wake_next, without_unwinding, yield_point,
         },
         processor::exit::{exit, exit_in_place},
         processor::os_thread::{cpu_time, has_addresses, limit},

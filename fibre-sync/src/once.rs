@@ -10,9 +10,9 @@
 //! States, list and lock are one word: see `once_word`.
 
 use crate::once_word::{LockedWord, Node, OnceWord, Progress};
-use fibre_core::internal::{Outcome, caller_id, within};
+use fibre_core::internal::{Outcome, caller_id, within, without_unwinding};
 use fibre_core::sync::Framed;
-use fibre_core::{Limit, WaitError, shield};
+use fibre_core::{Limit, WaitError};
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -258,7 +258,7 @@ impl Once {
             end: Cell::new(Progress::Complete),
         };
         // Unwound, it would be poisoned by a time-out, or an end, that is another's affair.
-        shield(|| init(&state));
+        without_unwinding(|| init(&state));
         finish.end = state.end.get();
     }
 

@@ -1,10 +1,12 @@
 //! Clusters while they run, stand still, grow, and end.
 //!
-//! | file       | what it is about                                               |
-//! |------------|----------------------------------------------------------------|
-//! | `growing`  | processors that are added to a running cluster                 |
-//! | `pausing`  | stopping the world of a cluster, and letting it go on          |
-//! | `stopping` | the end of clusters, at their own pace and within limits       |
+//! | file        | what it is about                                               |
+//! |-------------|----------------------------------------------------------------|
+//! | `growing`   | processors that are added to a running cluster                 |
+//! | `pausing`   | stopping the world of a cluster, and letting it go on          |
+//! | `stopping`  | the end of clusters, at their own pace and within limits       |
+//! | `unwinding` | fibres that such an end unwinds                                |
+//! | `held`      | what it does not unwind, and loops of short time-outs          |
 
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +15,7 @@
 )]
 
 mod growing;
+mod held;
 mod pausing;
 mod stopping;
 mod unwinding;

@@ -88,6 +88,9 @@ type Call = fn(&Kept);
 const CALLS: &[(&str, Call)] = &[
     ("sleep", |_| fibre::sleep(LONG)),
     ("sleep for ever", |_| fibre::sleep(Duration::MAX)),
+    ("sleep for ever in a time-out that never comes", |_| {
+        fibre::timeout(Duration::MAX, || fibre::sleep(Duration::MAX)).unwrap();
+    }),
     ("sleep until", |_| fibre::sleep_until(Instant::now() + LONG)),
     ("tick", |_| _ = Interval::new(LONG).tick()),
     ("recv, bounded", |_| {

@@ -146,8 +146,8 @@ fn a_stop_within_limits_names_what_is_left() {
     });
 }
 
-/// An actor that waits when its cluster unwinds what waits ends with its cluster, and is dropped. It
-/// has not panicked, and is not told that it stops: its method was cut short.
+/// An actor that waits when its cluster unwinds what waits ends with its cluster, and is dropped.
+/// It has not panicked, and is not told that it stops: its method was cut short.
 #[test]
 fn an_actor_that_is_unwound_ends_with_its_cluster() {
     /// What waits is unwound after half of it.

@@ -5,7 +5,7 @@ use super::monitor;
 use super::residents::Resident;
 use super::running::Running;
 use crate::fibre::Attributes;
-use crate::park::sleep;
+use crate::park::{Shield, sleep};
 use crate::queue::Runnable;
 use crate::scheduler::control::ProcessorPhase;
 use crate::scheduler::domain::LeftFibre;
@@ -242,6 +242,8 @@ impl Running {
         if live == 0 && stuck.is_empty() {
             return None;
         }
+        // The caller's own cluster may unwind what waits: not before those left behind are told.
+        let _shield = Shield::raise();
         // Stuck processors may still use what they were not told to leave.
         std::mem::forget(Arc::clone(domain));
         let live = usize::try_from(live).unwrap_or(usize::MAX);

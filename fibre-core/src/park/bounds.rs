@@ -108,7 +108,10 @@ pub fn unwind_if_over() {
         let over = |deadline: Instant| Instant::now() >= deadline;
         let notices = |fibre: &ControlBlock| fibre.state.is_cancelled() && fibre.shields.get() == 0;
         let is_cancelled = || with_running(notices) == Some(true);
-        if scope.deadline().is_some_and(over) || (scope.unwinds() && is_cancelled()) {
+        if scope.unwinds() && is_cancelled() {
+            unwind(None);
+        }
+        if scope.deadline().is_some_and(over) {
             unwind(Some(scope));
         }
     }
@@ -126,11 +129,27 @@ pub(super) fn is_stopped() -> bool {
     !current::panicking() && Processor::here(is_stopped).flatten() == Some(true)
 }
 
+/// Whether nothing unwinds the caller for the time being: it is in a shield, in an initialiser, in
+/// a scope of such a caller, or unwinds already.
+pub(crate) fn is_held() -> bool {
+    let is_firm = with_running(|fibre| fibre.link().is_firm());
+    is_firm == Some(true) || shields() > 0 || current::panicking()
+}
+
 /// Calls `f` as if the caller were in no scope; it notices cancellation as ever. For functions of
 /// C, whose callers can neither be unwound nor told that a time is over.
 #[inline]
 pub fn outside_scopes<R>(f: impl FnOnce() -> R) -> R {
-    let _outside = Outside::begin();
+    let _outside = Outside::begin(None);
+    f()
+}
+
+/// Calls `f` so that no wait in it unwinds: as if the caller were in no scope, and its cluster did
+/// not unwind. Calls that notice cancellation do so as ever. For initialisers: others wait for what
+/// they make, and would find it poisoned by a limit that is not theirs.
+pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
+    let was_firm = with_running(|fibre| fibre.link().set_firm(true));
+    let _outside = Outside::begin(was_firm);
     f()
 }
 
@@ -138,17 +157,19 @@ pub fn outside_scopes<R>(f: impl FnOnce() -> R) -> R {
 struct Outside {
     /// The scopes that it is in otherwise; null for none.
     scopes: *const LimitScope,
+    /// What is to be set in the fibre's link at the end: whether nothing unwinds it.
+    was_firm: Option<bool>,
 }
 
 impl Outside {
     /// Hides the scopes.
     #[inline]
-    fn begin() -> Self {
+    fn begin(was_firm: Option<bool>) -> Self {
         let scopes = match limit_scope::are_used() {
             true => hide_scopes(),
             false => ptr::null(),
         };
-        Self { scopes }
+        Self { scopes, was_firm }
     }
 }
 
@@ -157,6 +178,9 @@ impl Drop for Outside {
     fn drop(&mut self) {
         if !self.scopes.is_null() {
             show_scopes(self.scopes);
+        }
+        if let Some(was_firm) = self.was_firm {
+            with_running(|fibre| fibre.link().set_firm(was_firm));
         }
     }
 }
@@ -254,7 +278,10 @@ impl Bounds<'_> {
     #[inline(always)]
     fn settle(&self, outcome: Outcome) -> Outcome {
         match outcome {
-            Outcome::TimedOut | Outcome::Cancelled if self.own == Limit::None => unwind(self.scope),
+            // Cancelled, it does not stop at a scope that ends meanwhile: a loop of short time-outs
+            // would never end.
+            Outcome::Cancelled if self.own == Limit::None => unwind(None),
+            Outcome::TimedOut if self.own == Limit::None => unwind(self.scope),
             Outcome::TimedOut if self.limit != self.own => {
                 let _ = self.scope.map(|scope| scope.end_call(Instant::now()));
                 Outcome::Cancelled

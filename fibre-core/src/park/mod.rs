@@ -58,7 +58,9 @@ mod turn;
 mod within;
 
 #[cfg(not(loom))]
-pub use bounds::{outside_scopes, unwind_if_over};
+pub(crate) use bounds::is_held;
+#[cfg(not(loom))]
+pub use bounds::{outside_scopes, unwind_if_over, without_unwinding};
 #[cfg(not(loom))]
 pub use cancel::{cancellation_point, is_cancelled};
 #[cfg(loom)]

@@ -304,6 +304,11 @@ pub fn raise_shield() {}
 /// See [`shield`].
 pub fn lower_shield() {}
 
+/// Only calls `f`: nothing unwinds the threads of models.
+pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
 /// Models look for deadlocks themselves.
 #[must_use]
 pub fn are_deadlocks_looked_for() -> bool {

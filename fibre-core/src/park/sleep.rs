@@ -76,14 +76,18 @@ fn sleep_in_scope(deadline: Option<Instant>) -> bool {
         return false;
     }
     let own = deadline.map_or(Limit::None, Limit::Deadline);
-    let limit = scope.map_or(own, |scope| scope.bound(own));
+    let bound = scope.map_or(own, |scope| scope.bound(own));
+    let limit = match bound {
+        Limit::None => Limit::Cancellation,
+        bound => bound,
+    };
     let outcome = match stopped || scope.is_some_and(LimitScope::unwinds) {
-        true if limit == Limit::None => doze(Limit::Cancellation),
         true => doze(limit),
         false => doze_unheeding(limit),
     };
-    if outcome == Outcome::Cancelled || limit != own {
-        bounds::unwind(scope);
+    match outcome {
+        Outcome::Cancelled => bounds::unwind(None),
+        _ if bound != own => bounds::unwind(scope),
+        _ => true,
     }
-    true
 }

@@ -149,6 +149,12 @@ impl Processor {
         Next::Again
     }
 
+    /// Answers a census, if there is one: `count` returns what is queued here, if it can tell.
+    #[inline]
+    pub(super) fn answer(&self, count: impl FnOnce() -> Option<usize>) {
+        self.domain.answers[self.index].give(&self.domain.census, count);
+    }
+
     /// Counts a sleep that is about to begin, and how the last one has ended.
     fn count_park(&self) {
         let stats = self.stats();

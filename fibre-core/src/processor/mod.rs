@@ -402,17 +402,6 @@ impl Processor {
         }
     }
 
-    /// What the cluster's handles have asked for: the end, or a fibre that is roused, if there is
-    /// one.
-    #[cold]
-    fn find_by_order(&self, order: Order) -> Option<Next> {
-        match order {
-            Order::GoOn => None,
-            Order::Rouse => self.rouse_next().map(Next::Run),
-            Order::End => Some(Next::End),
-        }
-    }
-
     /// Looks at what others have: the staging queue, other processors, the background (thesis,
     /// section 3.2.2).
     #[inline(never)]
@@ -505,12 +494,6 @@ impl Processor {
             return Order::Rouse;
         }
         Order::GoOn
-    }
-
-    /// Answers a census, if there is one: `count` returns what is queued here, if it can tell.
-    #[inline]
-    fn answer(&self, count: impl FnOnce() -> Option<usize>) {
-        self.domain.answers[self.index].give(&self.domain.census, count);
     }
 
     /// Adds so many looks for a fibre to what others may read. Those that found none are no

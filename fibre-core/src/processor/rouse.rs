@@ -22,7 +22,8 @@
 //! Not roused are: fibres of C, and those that are in a shield, that panic, or that are in a closed
 //! wait, as others use what lies in the frames below.
 
-use super::Processor;
+use super::order::Order;
+use super::{Next, Processor};
 use crate::fibre::ControlBlock;
 use crate::queue::Runnable;
 
@@ -52,5 +53,15 @@ impl Processor {
             }
         }
         None
+    }
+    /// What the cluster's handles have asked for: the end, or a fibre that is roused, if there is
+    /// one.
+    #[cold]
+    pub(super) fn find_by_order(&self, order: Order) -> Option<Next> {
+        match order {
+            Order::GoOn => None,
+            Order::Rouse => self.rouse_next().map(Next::Run),
+            Order::End => Some(Next::End),
+        }
     }
 }

@@ -60,6 +60,8 @@ pub struct Link {
     /// Whether the fibre has been resumed out of turn, to leave its wait. It lies here because
     /// there is room.
     roused: AtomicBool,
+    /// Whether the fibre is in a call that nothing unwinds. It lies here because there is room.
+    firm: AtomicBool,
 }
 
 impl Link {
@@ -79,6 +81,7 @@ impl Link {
             hurried: AtomicBool::new(false),
             plain: AtomicBool::new(false),
             roused: AtomicBool::new(false),
+            firm: AtomicBool::new(false),
         }
     }
 
@@ -150,6 +153,19 @@ impl Link {
     /// Whether the fibre has been resumed out of turn, this once.
     pub fn take_rousing(&self) -> bool {
         self.roused.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the fibre is in a call that nothing unwinds.
+    #[inline]
+    pub fn is_firm(&self) -> bool {
+        self.firm.load(Ordering::Relaxed)
+    }
+
+    /// Sets that, and returns what was set before.
+    pub fn set_firm(&self, firm: bool) -> bool {
+        let before = self.is_firm();
+        self.firm.store(firm, Ordering::Relaxed);
+        before
     }
 
     /// Has it go before the others once it arrives where it runs.

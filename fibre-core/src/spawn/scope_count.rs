@@ -19,17 +19,20 @@ pub(crate) struct Children {
     panicked: AtomicBool,
     /// Whether one has been unwound by its cluster's end.
     unwound: AtomicBool,
+    /// Whether they are held: nothing unwinds them, as nothing unwinds the owner.
+    held: bool,
     /// The completion of the last end.
     ended: Completion,
 }
 
 impl Children {
-    /// No fibre yet, and a body that runs.
-    pub(crate) fn new() -> Self {
+    /// No fibre yet, and a body that runs. `held`: nothing unwinds the owner.
+    pub(crate) fn new(held: bool) -> Self {
         Self {
             pending: AtomicUsize::new(1),
             panicked: AtomicBool::new(false),
             unwound: AtomicBool::new(false),
+            held,
             ended: Completion::new(),
         }
     }
@@ -80,6 +83,16 @@ impl ChildrenRef {
         unsafe { self.0.as_ref() }
             .pending
             .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether nothing unwinds the fibres.
+    ///
+    /// # Safety
+    ///
+    /// As for [`add`](Self::add).
+    pub(crate) unsafe fn is_held(self) -> bool {
+        // SAFETY: the owner waits until the count is zero.
+        unsafe { self.0.as_ref() }.held
     }
 
     /// Counts the end of a fibre. Each fibre calls it once, as the last thing it does with borrowed

@@ -21,7 +21,7 @@ pub use self::errors::GroupError;
 
 use crate::roll::{Failure, Roll, Unfinished};
 use fibre_core::internal::{Ended, Inherited, Unwind, is_shielded};
-use fibre_core::{Builder, CancelToken, Limit, Scope, is_cancelled, scope};
+use fibre_core::{Builder, CancelToken, Cancelled, Limit, Scope, is_cancelled, scope};
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -292,6 +292,8 @@ impl<T, E> Shared<T, E> {
             Ok(Ok(Err(error))) => self.fail(Failure::Error(error)),
             Ok(Err(Ended::TimedOut)) => self.fail(Failure::TimedOut),
             Ok(Err(Ended::Cancelled)) => self.fail(Failure::Cancelled),
+            // Its cluster stops, and unwinds what waits.
+            Err(payload) if payload.is::<Cancelled>() => self.fail(Failure::Cancelled),
             Err(payload) => self.fail(Failure::Panicked(payload)),
         }
         drop(end);
