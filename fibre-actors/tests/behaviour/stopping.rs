@@ -151,7 +151,7 @@ fn a_stop_within_limits_names_what_is_left() {
 #[test]
 fn an_actor_that_is_unwound_ends_with_its_cluster() {
     /// What waits is unwound after half of it.
-    const PATIENT: Duration = Duration::from_secs(2);
+    const PATIENT: Duration = Duration::from_secs(4);
 
     /// Waits for ever.
     struct Waits(Drops, Sender<()>);

@@ -165,7 +165,7 @@ fn a_handler_that_is_unwound_has_not_panicked() {
             let runs = thread::spawn(move || runs.run());
             begun.wait();
             // What waits is unwound after half of it.
-            cluster.stop_within(SHORT, Duration::from_secs(2)).unwrap();
+            cluster.stop_within(SHORT, Duration::from_secs(4)).unwrap();
             let report = runs.join().unwrap();
             assert_eq!((report.ran, report.panicked), (1, 0));
             assert_eq!(drops.count(), 1);
@@ -202,7 +202,7 @@ fn a_released_colour_comes_back_while_the_cluster_stops() {
                     returns.fetch_add(1, SeqCst);
                 });
                 begun.wait();
-                cluster.stop_within(SHORT, Duration::from_secs(2)).unwrap();
+                cluster.stop_within(SHORT, Duration::from_secs(4)).unwrap();
                 assert_eq!(drops.count(), 1);
                 assert_eq!(returned.load(SeqCst) == 1, number < 2);
             }

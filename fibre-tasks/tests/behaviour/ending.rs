@@ -297,7 +297,7 @@ fn a_task_that_is_unwound_was_cancelled() {
         begun.wait();
         // What waits is unwound after half of it.
         tasks
-            .stop_within(Duration::ZERO, Duration::from_secs(2))
+            .stop_within(Duration::ZERO, Duration::from_secs(4))
             .unwrap();
         assert!(matches!(waits.join(), Err(TaskError::Cancelled)));
         assert_eq!(*acquire(object.read()), 0);
