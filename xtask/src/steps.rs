@@ -368,7 +368,8 @@ mod tests {
                 assert!(format!("{error:#}").starts_with(named), "{error:#}");
                 // Those that have begun are entered, and no other one failed.
                 let passed = |(title, passed): &(String, bool)| *passed == (title != named);
-                assert!(outcomes.len() >= 3 && outcomes.iter().all(passed));
+                assert!(outcomes.iter().any(|(title, _)| title == named));
+                assert!(outcomes.iter().all(passed), "{outcomes:?}");
             }
         }
     }

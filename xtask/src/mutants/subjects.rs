@@ -114,11 +114,6 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         &["scheduling"],
     ),
     subject(
-        "fibre-core/src/queue/variants/mod.rs",
-        QUEUES,
-        &["scheduling"],
-    ),
-    subject(
         "fibre-core/src/queue/entry.rs",
         &["queue", "consumer"],
         &["scheduling"],
