@@ -144,7 +144,7 @@ pub mod internal {
             are_deadlocks_looked_for, begin_turn, caller_id, end_turn, give_way_to, lower_shield,
             may_spin, may_spin_briefly, others_rest, park, park_among, park_among_until,
             park_until, raise_shield, switch_to, unwind_if_over, waits_at_rest, waits_here,
-            waits_may_unwind, wake_next, yield_point, yield_point_cancellable,
+            waits_may_unwind, wake_next, without_unwinding, yield_point, yield_point_cancellable,
         },
         sync::model::short_lock::{ShortGuard, ShortLock},
     };
