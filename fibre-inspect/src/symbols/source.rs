@@ -178,6 +178,9 @@ mod tests {
         let again = units.functions_at(start).unwrap();
         assert!(!again.is_empty());
         assert_eq!(units.counts(), (all, read));
-        assert!(read * 4 < all, "{read} of {all} units were read");
+        // Of an optimised program `.debug_aranges` leaves most units out. They are read together.
+        if cfg!(debug_assertions) {
+            assert!(read * 4 < all, "{read} of {all} units were read");
+        }
     }
 }
