@@ -10,13 +10,15 @@
 //! parking_lot's waiter lies in a thread-local, and the runtime itself locks by parking_lot where a
 //! fibre must not switch. So its waits are told by their operation, and stay the thread's.
 //!
-//! A wake, by whomever, reaches fibres and threads. The operations that move waiters from word to
-//! word wake all fibres that wait for the first one, and `FUTEX_WAKE_OP` all that wait for either:
-//! futexes may wake too many. The calls that have numbers of their own since Linux 6.7 (as
-//! `futex_wake`) are the system's.
+//! A wake, by whomever, reaches fibres and threads. While a processor waits, a fibre that is woken
+//! may not run before that goes on, and the processor may wait for what the fibre was woken for; so
+//! threads are woken, too. The operations that move waiters from word to word wake all fibres that
+//! wait for the first one, and `FUTEX_WAKE_OP` all that wait for either: futexes may wake too many.
+//! The calls that have numbers of their own since Linux 6.7 (as `futex_wake`) are the system's.
 
 use crate::entry::{failed, is_open, may_switch, plain, stand_in};
 use crate::{parker, start, thread_locals};
+use fibre_core::in_fibre;
 use fibre_io::posix::boundary::Returned;
 use fibre_io::posix::memory::{Memory, Trusted};
 use fibre_io::posix::syscall::Syscall;
@@ -27,10 +29,13 @@ use rustix::io::Errno;
 use std::cell::Cell;
 use std::ffi::{c_int, c_long};
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// Where fibres wait.
 static TABLE: FutexTable = FutexTable::new();
+
+/// How many processors wait for words themselves.
+static WAITING_PROCESSORS: AtomicU32 = AtomicU32::new(0);
 
 /// All bits of a wait.
 const ANY: u32 = u32::MAX;
@@ -98,6 +103,14 @@ impl Futex {
                 if aligned && may_switch() && !self.is_of_this_thread() {
                     return stand_in(|| self.wait());
                 }
+                if is_open() && in_fibre() {
+                    // Sequentially consistent, as the fence of a wake: either that finds this, or
+                    // the kernel finds that the word has changed.
+                    WAITING_PROCESSORS.fetch_add(1, Ordering::SeqCst);
+                    let done = plain(self.call);
+                    WAITING_PROCESSORS.fetch_sub(1, Ordering::Relaxed);
+                    return done;
+                }
             }
             libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET if is_private && is_open() => {
                 return self.wake();
@@ -147,7 +160,7 @@ impl Futex {
 
     /// Wakes fibres and threads. An error of the kernel's counts if nobody was woken.
     fn wake(self) -> c_long {
-        let error = Cell::new(None);
+        let (error, asked) = (Cell::new(None), Cell::new(0));
         let threads = |most: u32| match self.call.with(2, most).here() {
             // No more than were asked for.
             Ok(woken) => woken as u32,
@@ -156,9 +169,18 @@ impl Futex {
                 0
             }
         };
+        let asks = |most: u32| {
+            asked.set(most);
+            threads(most)
+        };
         // The kernel wakes one if it is asked for none, or for fewer.
         let most = (self.value.cast_signed().max(1)).cast_unsigned();
-        match (TABLE.wake(self.word, most, threads), error.get()) {
+        let woken = TABLE.wake(self.word, most, asks);
+        fence(Ordering::SeqCst);
+        if asked.get() < most && WAITING_PROCESSORS.load(Ordering::Relaxed) > 0 {
+            threads(most);
+        }
+        match (woken, error.get()) {
             (0, Some(error)) => failed(error),
             (woken, _) => c_long::of(woken as usize),
         }

@@ -46,6 +46,44 @@ fn in_both(body: impl Fn(usize) + Send + Sync + 'static) {
     threads.into_iter().for_each(|one| one.join().unwrap());
 }
 
+/// A fibre waits for a lock, and another one of its processor keeps the processor while it waits for
+/// the same lock. An unlock wakes one: if that is the first fibre, the processor has to go on, too.
+#[test]
+fn a_processor_goes_on_that_waits_beside_its_fibre() {
+    on(1, || {
+        for _ in 0..10 {
+            let lock = Arc::new(Mutex::new(0));
+            let (taken, waits) = (
+                Arc::new(AtomicBool::new(false)),
+                Arc::new(AtomicBool::new(false)),
+            );
+            let holder = {
+                let (lock, taken, waits) =
+                    (Arc::clone(&lock), Arc::clone(&taken), Arc::clone(&waits));
+                thread::spawn(move || {
+                    let _held = lock.lock().unwrap();
+                    taken.store(true, Ordering::SeqCst);
+                    while !waits.load(Ordering::SeqCst) {
+                        thread::yield_now();
+                    }
+                    thread::sleep(SHORT);
+                })
+            };
+            while !taken.load(Ordering::SeqCst) {
+                fibre::yield_now();
+            }
+            let other = Arc::clone(&lock);
+            let fibre = fibre::spawn(move || *other.lock().unwrap() += 1);
+            fibre::yield_now();
+            waits.store(true, Ordering::SeqCst);
+            fibre_libc::plainly(|| *lock.lock().unwrap() += 1);
+            fibre.join().unwrap();
+            holder.join().unwrap();
+            assert_eq!(*lock.lock().unwrap(), 2);
+        }
+    });
+}
+
 /// A guard poisons its mutex if its fibre panics, and only then, also while another fibre of the
 /// processor waits in a destructor.
 #[test]
