@@ -3,7 +3,8 @@
 //! All fibres of a processor have the same ones. A latch that a crate keeps there, as rayon does
 //! for callers other than its threads, serves one wait at a time: if two fibres waited for it, the
 //! first to go on would take what was meant for the other. So a wait for a word in that memory is
-//! the thread's, as it is without this crate.
+//! the thread's, as it is without this crate. (What such a crate does between taking the latch and
+//! waiting for it may still leave the stack, as rayon's locks: docs/LIBC.md.)
 //!
 //! It is known of what is there when the program starts. On x86-64 that lies below the address in
 //! the thread's register, for all threads in the same way.

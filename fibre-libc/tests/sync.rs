@@ -46,8 +46,9 @@ fn in_both(body: impl Fn(usize) + Send + Sync + 'static) {
     threads.into_iter().for_each(|one| one.join().unwrap());
 }
 
-/// A fibre waits for a lock, and another one of its processor keeps the processor while it waits for
-/// the same lock. An unlock wakes one: if that is the first fibre, the processor has to go on, too.
+/// A fibre waits for a lock, and another one of its processor keeps the processor while it waits
+/// for the same lock. An unlock wakes one: if that is the first fibre, the processor has to go on,
+/// too.
 #[test]
 fn a_processor_goes_on_that_waits_beside_its_fibre() {
     on(1, || {
