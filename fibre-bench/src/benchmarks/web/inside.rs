@@ -355,7 +355,8 @@ impl Asked {
         };
         self.looked
             .push(number(" UTC, in ", " ms").context("a dump without a head")?);
-        self.fibres = number("\": ", " fibres: ").context("a dump without a cluster")? as u64;
+        // One fibre, or several fibres.
+        self.fibres = number("\": ", " fibre").context("a dump without a cluster")? as u64;
         self.size = text.len();
         // A paragraph each, but for the head and the last line.
         self.groups = text.split("\n\n").count().saturating_sub(2);
@@ -403,7 +404,7 @@ fn of_server(run: &Run, connections: usize) -> anyhow::Result<Asked> {
     let file = dump_file();
     command.env("FIBRE_DUMP", &file).env("FIBRE_QUIT", "dump");
     let server = Server::start(command, &run.cores.measured(1), None)?;
-    let seconds = if run.plan.is_quick() { 1.0 } else { 8.0 };
+    let seconds = if run.plan.is_quick() { 4.0 } else { 8.0 };
     let load = LoadCommand::new(Mode::Http { pipeline: 1 }, connections, seconds);
     let load = load.pinned_to(&run.cores.load(1));
     let address = server.address.clone();
