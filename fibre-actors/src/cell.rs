@@ -278,24 +278,23 @@ impl<M: Send + 'static> Work for Cell<M> {
             alarms,
             system,
         };
-        let reason = match catch_unwind(AssertUnwindSafe(|| actor.activate(stage))) {
+        let begin_end = |reason| this.inbox.begin_end(reason);
+        let (reason, stop) = match catch_unwind(AssertUnwindSafe(|| actor.activate(stage))) {
             Ok(After::Rest) => return,
             Ok(After::Again) if this.schedule().is_ok() => return,
-            Ok(After::Again) => this.inbox.begin_end(ExitReason::ClusterStopped),
-            Ok(After::End(reason)) => reason,
+            Ok(After::Again) => (begin_end(ExitReason::ClusterStopped), Stop::Call),
+            Ok(After::End(reason)) => (reason, Stop::Call),
             Err(payload) => {
                 let reason = match payload.is::<Cancelled>() {
                     true => ExitReason::ClusterStopped,
                     false => ExitReason::Panicked,
                 };
                 report(this, payload);
-                let reason = this.inbox.begin_end(reason);
-                // SAFETY: as below.
-                return unsafe { Self::end_run(this, reason, Stop::Leave) };
+                (begin_end(reason), Stop::Leave)
             }
         };
         // SAFETY: this run owns the actor; it is active, so nobody else schedules it.
-        unsafe { Self::end_run(this, reason, Stop::Call) };
+        unsafe { Self::end_run(this, reason, stop) };
     }
 
     fn abandoned(&self) {

@@ -252,11 +252,11 @@ impl Worker {
         let time = handler.estimate().max(LEAST);
         self.spent.set(self.spent.get().saturating_add(time));
         add(&self.counts().ran, 1);
-        match outcome {
-            // Its cluster stops, and unwinds what waits. That is no panic.
-            Err(payload) if payload.is::<Cancelled>() => {}
-            Err(payload) => self.has_panicked(payload),
-            Ok(()) => {}
+        // A cluster that stops unwinds what waits by `Cancelled`. That is no panic.
+        if let Err(payload) = outcome
+            && !payload.is::<Cancelled>()
+        {
+            self.has_panicked(payload);
         }
     }
 
@@ -320,7 +320,10 @@ impl Worker {
             if !goes_on {
                 return false;
             }
-            self.have_standby();
+            // Cancelled, a standby would end at once.
+            if waited.is_ok() {
+                self.have_standby();
+            }
             self.spent.set(0);
         }
         hall.board.wake(processor);

@@ -176,9 +176,11 @@ impl Futex {
         // The kernel wakes one if it is asked for none, or for fewer.
         let most = (self.value.cast_signed().max(1)).cast_unsigned();
         let woken = TABLE.wake(self.word, most, asks);
-        fence(Ordering::SeqCst);
-        if asked.get() < most && WAITING_PROCESSORS.load(Ordering::Relaxed) > 0 {
-            threads(most);
+        if asked.get() < most {
+            fence(Ordering::SeqCst);
+            if WAITING_PROCESSORS.load(Ordering::Relaxed) > 0 {
+                threads(most);
+            }
         }
         match (woken, error.get()) {
             (0, Some(error)) => failed(error),

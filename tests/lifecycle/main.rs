@@ -6,7 +6,7 @@
 //! | `pausing`   | stopping the world of a cluster, and letting it go on          |
 //! | `stopping`  | the end of clusters, at their own pace and within limits       |
 //! | `unwinding` | fibres that such an end unwinds                                |
-//! | `held`      | what it does not unwind, and loops of short time-outs          |
+//! | `firm`      | what it does not unwind, and loops of short time-outs          |
 
 #![allow(
     clippy::unwrap_used,
@@ -14,8 +14,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod firm;
 mod growing;
-mod held;
 mod pausing;
 mod stopping;
 mod unwinding;

@@ -5,7 +5,8 @@ use fibre::Cluster;
 use fibre::channel::{Sender, unbounded};
 use fibre::sync::Event;
 use fibre_actors::{
-    Actor, ActorRef, Actors, Builder, Context, Exit, ExitReason, Reply, SendError, Timer,
+    Actor, ActorRef, Actors, AskError, Builder, Context, Exit, ExitReason, PendingReply, Reply,
+    SendError, Timer,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -153,6 +154,9 @@ fn an_actor_that_is_unwound_ends_with_its_cluster() {
     /// What waits is unwound after half of it.
     const PATIENT: Duration = Duration::from_secs(4);
 
+    /// A thread that asks.
+    type Asks = thread::JoinHandle<Result<(), AskError>>;
+
     /// Waits for ever.
     struct Waits(Drops, Sender<()>);
 
@@ -181,26 +185,26 @@ fn an_actor_that_is_unwound_ends_with_its_cluster() {
             let kept = actor.request(Some).unwrap();
             (asks, kept)
         };
+        let look = |actor: &ActorRef<_>, (asks, kept): (Asks, PendingReply<()>), ended| {
+            assert_eq!(actor.wait(), ExitReason::ClusterStopped);
+            assert_eq!(drops.count(), ended);
+            assert!(asks.join().unwrap().is_err());
+            assert!(kept.wait().is_err());
+        };
         // With the actors of its own cluster.
         let actors = Actors::builder().processors(2).build().unwrap();
         let actor = actors.spawn(waits());
-        let (asks, kept) = begin(&actor);
+        let asked = begin(&actor);
         actors.stop_within(Duration::ZERO, PATIENT).unwrap();
-        assert_eq!(actor.wait(), ExitReason::ClusterStopped);
-        assert_eq!(drops.count(), 1);
-        assert!(asks.join().unwrap().is_err());
-        assert!(kept.wait().is_err());
+        look(&actor, asked, 1);
         // With a cluster that knows nothing of actors.
         let cluster = Cluster::builder().processors(1).build().unwrap();
         let waits = waits();
         let actor = cluster.spawn(move || fibre_actors::spawn(waits));
         let actor = actor.join().unwrap();
-        let (asks, kept) = begin(&actor);
+        let asked = begin(&actor);
         cluster.stop_within(Duration::ZERO, PATIENT).unwrap();
-        assert_eq!(actor.wait(), ExitReason::ClusterStopped);
-        assert_eq!(drops.count(), 2);
-        assert!(asks.join().unwrap().is_err());
-        assert!(kept.wait().is_err());
+        look(&actor, asked, 2);
     });
 }
 

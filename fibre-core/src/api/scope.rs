@@ -7,7 +7,7 @@
 use crate::cluster::try_caller_place;
 use crate::config::environment;
 use crate::fibre::Attributes;
-use crate::park::{is_held, park};
+use crate::park::{is_firm, park};
 use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::{Children, ChildrenRef};
 use crate::spawn::task::launch;
@@ -186,7 +186,7 @@ pub fn scope<'env, F, T>(body: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let children = Children::new(is_held());
+    let children = Children::new(is_firm());
     let scope = Scope {
         children: children.as_ref(),
         _scope: PhantomData,

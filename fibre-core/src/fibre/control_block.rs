@@ -450,8 +450,8 @@ impl ControlBlock {
 
     /// Whether nothing forbids that a wait of it which cannot fail is unwound.
     pub(crate) fn may_be_unwound(&self) -> bool {
-        let is_held = self.link.is_firm() || self.link.is_unwinding();
-        self.body.unwinds && self.shields.get() == 0 && !is_held
+        let is_firm = self.link.is_firm() || self.link.is_unwinding();
+        self.body.unwinds && self.shields.get() == 0 && !is_firm
     }
 
     /// Enters its cancel group, if it has one. It leaves the group before its end.

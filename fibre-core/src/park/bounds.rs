@@ -131,9 +131,9 @@ pub(super) fn is_stopped() -> bool {
 
 /// Whether nothing unwinds the caller for the time being: it is in a shield, in an initialiser, in
 /// a scope of such a caller, or unwinds already.
-pub(crate) fn is_held() -> bool {
-    let is_firm = with_running(|fibre| fibre.link().is_firm());
-    is_firm == Some(true) || shields() > 0 || current::panicking()
+pub(crate) fn is_firm() -> bool {
+    let is_firm = with_running(|fibre| fibre.link().is_firm() || fibre.shields.get() > 0);
+    is_firm.unwrap_or_else(|| current::shields() > 0) || current::panicking()
 }
 
 /// Calls `f` as if the caller were in no scope; it notices cancellation as ever. For functions of

@@ -58,7 +58,7 @@ mod turn;
 mod within;
 
 #[cfg(not(loom))]
-pub(crate) use bounds::is_held;
+pub(crate) use bounds::is_firm;
 #[cfg(not(loom))]
 pub use bounds::{outside_scopes, unwind_if_over, without_unwinding};
 #[cfg(not(loom))]

@@ -19,8 +19,9 @@
 //! Each processor goes through its roster once. Between two roused fibres others may run, end and
 //! begin. Waits that begin after the order look for it (`park/bounds.rs`), so none is missed.
 //!
-//! Not roused are: fibres of C, and those that are in a shield, that panic, or that are in a closed
-//! wait, as others use what lies in the frames below.
+//! Not roused are: fibres of C, and those that are in a shield or an initialiser, that panic, that
+//! are in a closed wait, as others use what lies in the frames below, and the fibres of scopes of
+//! such ones.
 
 use super::order::Order;
 use super::{Next, Processor};
@@ -54,6 +55,7 @@ impl Processor {
         }
         None
     }
+
     /// What the cluster's handles have asked for: the end, or a fibre that is roused, if there is
     /// one.
     #[cold]

@@ -19,20 +19,20 @@ pub(crate) struct Children {
     panicked: AtomicBool,
     /// Whether one has been unwound by its cluster's end.
     unwound: AtomicBool,
-    /// Whether they are held: nothing unwinds them, as nothing unwinds the owner.
-    held: bool,
+    /// Whether they are firm: nothing unwinds them, as nothing unwinds the owner.
+    firm: bool,
     /// The completion of the last end.
     ended: Completion,
 }
 
 impl Children {
-    /// No fibre yet, and a body that runs. `held`: nothing unwinds the owner.
-    pub(crate) fn new(held: bool) -> Self {
+    /// No fibre yet, and a body that runs. `firm`: nothing unwinds the owner.
+    pub(crate) fn new(firm: bool) -> Self {
         Self {
             pending: AtomicUsize::new(1),
             panicked: AtomicBool::new(false),
             unwound: AtomicBool::new(false),
-            held,
+            firm,
             ended: Completion::new(),
         }
     }
@@ -90,9 +90,9 @@ impl ChildrenRef {
     /// # Safety
     ///
     /// As for [`add`](Self::add).
-    pub(crate) unsafe fn is_held(self) -> bool {
+    pub(crate) unsafe fn is_firm(self) -> bool {
         // SAFETY: the owner waits until the count is zero.
-        unsafe { self.0.as_ref() }.held
+        unsafe { self.0.as_ref() }.firm
     }
 
     /// Counts the end of a fibre. Each fibre calls it once, as the last thing it does with borrowed

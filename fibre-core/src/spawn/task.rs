@@ -445,7 +445,7 @@ where
     let fibre: FibreRef = task.cast();
     if let Some(scope) = scope {
         // SAFETY: the fibre is new, and has been counted.
-        unsafe { fibre.as_ref().link().set_firm(scope.is_held()) };
+        unsafe { fibre.as_ref().link().set_firm(scope.is_firm()) };
     }
     // SAFETY: the fibre is new, and ends only once it has been placed; nobody else has it.
     let runnable = unsafe {
