@@ -182,7 +182,7 @@ pub use fibre_core::{
 
 pub use fibre_core::{WaitKind, WaitObject, Waiting, waits};
 
-pub use fibre_inspect::{Format, dump};
+pub use fibre_inspect::{Format, Metrics, dump, metrics};
 
 /// The event trace: what processors did, recorded while they did it. `FIBRE_TRACE` switches it on;
 /// `docs/INSIDE.md` tells what it shows.
@@ -195,7 +195,6 @@ pub mod trace {
 pub mod tracing;
 
 pub use fibre_core::{BlockingMetrics, ClusterMetrics, Counters, ProcessorMetrics, StackCounts};
-pub use fibre_observe::{Metrics, metrics};
 
 pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 
@@ -494,7 +493,6 @@ pub use fibre_io::process;
 static OBSERVE: extern "C" fn() = {
     extern "C" fn begin() {
         fibre_inspect::begin_with_first_cluster();
-        fibre_observe::observe_as_told();
     }
     begin
 };

@@ -19,7 +19,6 @@ use fibre_core::internal::{
 };
 use fibre_core::{Cluster, ClusterBuilder};
 use fibre_inspect::begin_with_first_cluster;
-use fibre_observe::observe_as_told;
 use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::io;
@@ -170,7 +169,6 @@ fn prepare() {
         // The handlers below rely on it: they look which caller has ended the process.
         exit_in_place();
         begin_with_first_cluster();
-        observe_as_told();
         // If there is no memory for that, the process ends as it would without.
         // SAFETY: the handler may be called by any thread, in a fibre, too.
         unsafe { libc::atexit(at_exit) };

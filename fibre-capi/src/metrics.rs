@@ -1,7 +1,7 @@
 //! What the processors have done so far, for monitoring.
 
 use crate::boundary::keep_errno;
-use fibre_observe::exposition;
+use fibre_inspect::exposition;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io::Write;

@@ -1,7 +1,8 @@
-//! The dump: all fibres of the process, what they wait for, and their stacks.
+//! All that looks at a process from outside: dumps, metrics, event traces, and what watches.
 //!
 //! Programs call [`dump`](dump::dump) by the crate `fibre`, or send themselves SIGQUIT; C programs
 //! call `fibre_dump`. A thread may watch for processors that do not switch and for deadlocks.
+//! [`metrics`](metrics::metrics) is what processors have done so far.
 //! Modules, lowest first; each imports only from those above it in this list:
 //!
 //! | module | what it is |
@@ -21,6 +22,8 @@
 //! | `output` | writing to where somebody may read, or nobody |
 //! | `bell` | the word that a thread sleeps on until it is asked for something |
 //! | `page` | the page that `fibre-top` reads, and what it says |
+//! | `metrics` | what processors have done so far: a value, lines, a server |
+//! | `settings` | `FIBRE_DEBUG=config`: the settings that hold |
 //! | `signal` | SIGQUIT, which asks for a dump, and the fault of a stack overflow |
 //! | `trace` | the event trace: its file, and SIGUSR2, which asks for it |
 //! | `watch` | the thread that tells of processors that do not switch, and of deadlocks |
@@ -46,6 +49,8 @@ mod gather;
 #[cfg(not(loom))]
 mod gdb;
 #[cfg(not(loom))]
+mod metrics;
+#[cfg(not(loom))]
 mod names;
 #[cfg(not(loom))]
 mod output;
@@ -59,6 +64,8 @@ mod report;
 pub mod request;
 #[cfg(not(loom))]
 mod sample;
+#[cfg(not(loom))]
+mod settings;
 #[cfg(not(loom))]
 mod signal;
 #[cfg(not(loom))]
@@ -76,5 +83,6 @@ mod watch;
 pub use self::{
     begin::begin_with_first_cluster,
     dump::{Format, content, dump},
+    metrics::{Metrics, exposition, metrics},
     trace::write_trace,
 };

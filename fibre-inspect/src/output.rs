@@ -41,7 +41,13 @@ pub(crate) fn standard_error() -> BorrowedFd<'static> {
 
 /// Writes to standard error. There is no other place where it could be said that this has failed.
 pub(crate) fn write_error(text: &str) {
-    let _ = write_all(standard_error(), text.as_bytes());
+    write_error_within(text, PATIENCE);
+}
+
+/// Writes to standard error, as long as somebody reads each piece within this time. Blocks the
+/// thread meanwhile. `false`: not all of it was written.
+pub(crate) fn write_error_within(text: &str, patience: Duration) -> bool {
+    write_within(standard_error(), text.as_bytes(), patience).is_ok()
 }
 
 /// Whether a piece can be written to a descriptor, or will be in time. Async-signal-safe.
@@ -49,7 +55,7 @@ pub(crate) fn can_write(output: impl AsFd, patience: Duration) -> bool {
     let mut wanted = [PollFd::new(&output, PollFlags::OUT)];
     let limit = Timespec {
         tv_sec: patience.as_secs() as i64,
-        tv_nsec: 0,
+        tv_nsec: i64::from(patience.subsec_nanos()),
     };
     let ready = retry_on_intr(|| poll(&mut wanted, Some(&limit)));
     ready.is_ok_and(|count| count > 0) && !wanted[0].revents().contains(PollFlags::NVAL)
@@ -60,9 +66,18 @@ pub(crate) fn can_write(output: impl AsFd, patience: Duration) -> bool {
 /// # Errors
 ///
 /// The kernel's, or that nobody reads.
-pub(crate) fn write_all(output: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Unwritten> {
+pub(crate) fn write_all(output: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Unwritten> {
+    write_within(output, bytes, PATIENCE)
+}
+
+/// [`write_all`] to one who takes each piece within this time.
+fn write_within(
+    output: BorrowedFd<'_>,
+    mut bytes: &[u8],
+    patience: Duration,
+) -> Result<(), Unwritten> {
     while !bytes.is_empty() {
-        if !can_write(output, PATIENCE) {
+        if !can_write(output, patience) {
             return Err(Unwritten::NoReader);
         }
         let piece = &bytes[..bytes.len().min(PIECE)];

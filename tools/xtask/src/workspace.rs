@@ -159,7 +159,10 @@ mod tests {
     #[test]
     fn libraries_are_found_by_the_names_of_their_packages() {
         let workspace = Workspace::find().unwrap();
-        for (package, folder) in [("fibre-core", "fibre-core"), ("fibre-actors", "exts/actors")] {
+        for (package, folder) in [
+            ("fibre-core", "fibre-core"),
+            ("fibre-actors", "exts/actors"),
+        ] {
             let found = workspace.folder_of(package);
             assert_eq!(found, workspace.root().join(folder));
             let manifest = read_manifest(&found.join("Cargo.toml")).unwrap();

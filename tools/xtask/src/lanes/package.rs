@@ -18,12 +18,11 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// What is published, lowest first.
-const PUBLISHED: [&str; 14] = [
+const PUBLISHED: [&str; 13] = [
     "fibre-core",
     "fibre-sync",
     "fibre-io",
     "fibre-inspect",
-    "fibre-observe",
     "fibre-rt",
     "fibre-actors",
     "fibre-events",
@@ -57,7 +56,8 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("package: what is packed", || {
         let folders = unpack(workspace, &unpacked)?;
         for (name, folder) in PUBLISHED.iter().zip(&folders) {
-            check_packed(&unpacked.join(folder), workspace.root()).with_context(|| name.to_string())?;
+            check_packed(&unpacked.join(folder), workspace.root())
+                .with_context(|| name.to_string())?;
         }
         // So that the crates of others are those that everything else is tested with.
         fs::copy(
@@ -139,7 +139,10 @@ fn check_packed(folder: &Path, root: &Path) -> Result<()> {
     };
     for file in LICENCES {
         let granted = fs::read_to_string(root.join(file))?;
-        ensure!(packed(file)? == granted, "{file} is not the one at the root");
+        ensure!(
+            packed(file)? == granted,
+            "{file} is not the one at the root"
+        );
     }
     ensure!(!packed(PAGE)?.trim().is_empty(), "{PAGE} is empty");
     check_manifest(&read_manifest(&folder.join("Cargo.toml"))?)

@@ -157,9 +157,8 @@ impl Options {
 
 /// The crates that are tested in release, too, besides those that the facade's suites test: those
 /// with atomics or waits of their own.
-const BESIDE: [&str; 6] = [
+const BESIDE: [&str; 5] = [
     "fibre-inspect",
-    "fibre-observe",
     "fibre-actors",
     "fibre-events",
     "fibre-tasks",

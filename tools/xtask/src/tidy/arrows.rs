@@ -25,22 +25,15 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 25] = [
+const DRAWN: [(&str, &[&str]); 24] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
     // Its examples use the facade, which knows it.
-    ("fibre-inspect", &["fibre-core", FACADE]),
-    ("fibre-observe", &["fibre-core", "fibre-io", FACADE]),
+    ("fibre-inspect", &["fibre-core", "fibre-io", FACADE]),
     (
         FACADE,
-        &[
-            "fibre-core",
-            "fibre-sync",
-            "fibre-io",
-            "fibre-inspect",
-            "fibre-observe",
-        ],
+        &["fibre-core", "fibre-sync", "fibre-io", "fibre-inspect"],
     ),
     // Its tests and examples use the facade, which does not know it.
     ("fibre-actors", &["fibre-core", "fibre-sync", FACADE]),
@@ -77,13 +70,7 @@ const DRAWN: [(&str, &[&str]); 25] = [
     ),
     (
         "fibre-capi",
-        &[
-            "fibre-core",
-            "fibre-sync",
-            "fibre-io",
-            "fibre-inspect",
-            "fibre-observe",
-        ],
+        &["fibre-core", "fibre-sync", "fibre-io", "fibre-inspect"],
     ),
     // Its tests trace programs of the facade.
     ("fibre-trace", &[FACADE]),

@@ -18,7 +18,10 @@ pub(crate) fn check(sources: &[Source], document: &str) -> Vec<Violation> {
     let mut used = BTreeSet::new();
     let mut violations = Vec::new();
     // The rules themselves name variables that do not exist.
-    for source in sources.iter().filter(|source| !source.is_below("tools/xtask")) {
+    for source in sources
+        .iter()
+        .filter(|source| !source.is_below("tools/xtask"))
+    {
         for (index, line) in source.text.lines().enumerate() {
             for name in names(line).filter(|name| used.insert((*name).to_owned())) {
                 if !told.contains(name) {

@@ -8,12 +8,11 @@ use std::collections::BTreeSet;
 use crate::tidy::source::{Source, Token};
 
 /// The folders with the sources of the libraries.
-const LIBRARIES: [&str; 11] = [
+const LIBRARIES: [&str; 10] = [
     "fibre-core/src",
     "fibre-sync/src",
     "fibre-io/src",
     "fibre-inspect/src",
-    "fibre-observe/src",
     "exts/actors/src",
     "exts/events/src",
     "exts/tasks/src",

@@ -59,7 +59,6 @@ pub(crate) fn sealed(sources: &[Source]) -> Vec<Violation> {
         "fibre-sync/",
         "fibre-io/",
         "fibre-inspect/",
-        "fibre-observe/",
         "exts/actors/",
         "exts/events/",
         "exts/tasks/",

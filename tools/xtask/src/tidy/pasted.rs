@@ -12,12 +12,11 @@ use crate::tidy::source::{Source, Violation};
 /// The root of the facade.
 const FACADE: &str = "src/lib.rs";
 /// The crates behind it: their folders, and their names in sources.
-const BEHIND: [(&str, &str); 8] = [
+const BEHIND: [(&str, &str); 7] = [
     ("fibre-core/src", "fibre_core"),
     ("fibre-sync/src", "fibre_sync"),
     ("fibre-io/src", "fibre_io"),
     ("fibre-inspect/src", "fibre_inspect"),
-    ("fibre-observe/src", "fibre_observe"),
     ("exts/actors/src", "fibre_actors"),
     ("exts/events/src", "fibre_events"),
     ("exts/tasks/src", "fibre_tasks"),

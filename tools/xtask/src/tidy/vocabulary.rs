@@ -34,13 +34,12 @@ const THREAD_LOCAL_USERS: [&str; 2] = ["tests/soundness", "tests/switch_hooks.rs
 const ENVIRONMENT_HOME: &str = "fibre-core/src/sys/environment.rs";
 
 /// The crates that are linked into programs. They read it nowhere else.
-const LINKED: [&str; 14] = [
+const LINKED: [&str; 13] = [
     "src",
     "fibre-core/src",
     "fibre-sync/src",
     "fibre-io/src",
     "fibre-inspect/src",
-    "fibre-observe/src",
     "exts/actors/src",
     "exts/events/src",
     "exts/tasks/src",

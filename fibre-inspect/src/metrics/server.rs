@@ -13,9 +13,9 @@
 //!
 //! A forked child has neither the thread nor its sockets.
 
-use crate::connection::Connection;
-use crate::exposition::exposition;
-use crate::fork::{ClosedInChild, SLOTS};
+use crate::metrics::connection::Connection;
+use crate::metrics::exposition::exposition;
+use crate::metrics::fork::{ClosedInChild, SLOTS};
 use fibre_core::internal::{has_addresses, start_helper, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;

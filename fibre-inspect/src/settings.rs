@@ -1,8 +1,9 @@
 //! `FIBRE_DEBUG=config`: the settings that hold, and where each came from.
 
-use crate::output::write_error;
+use crate::output::write_error_within;
 use fibre_core::internal::{
     Setting, blocking_defaults, compute_defaults, effective_settings, environment_variable,
+    variable,
 };
 use fibre_io::io_settings;
 use std::fmt::Write;
@@ -31,13 +32,17 @@ const DEFAULTS: [(&str, &str); 12] = [
 /// The variables with a default that depends on the build.
 const BY_BUILD: [&str; 2] = ["FIBRE_WAIT_TIMES", "FIBRE_INITIALISERS"];
 
-/// Writes the settings of the first cluster and of the process to standard error.
-pub(crate) fn report() {
+/// Writes the settings of the first cluster and of the process to standard error, if `FIBRE_DEBUG`
+/// asks for them. The environment has been checked.
+pub(crate) fn begin() {
+    if variable::<String>("FIBRE_DEBUG").is_none() {
+        return;
+    }
     if let Some((cluster, mut settings, word)) = effective_settings() {
         settings.extend(io_settings(word));
         let mut text = table(&format!("settings of cluster {cluster:?}"), &settings);
         text.push_str(&table("settings of the process", &of_process()));
-        write_error(&text, PATIENCE);
+        write_error_within(&text, PATIENCE);
     }
 }
 

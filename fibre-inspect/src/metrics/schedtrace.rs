@@ -4,7 +4,7 @@
 //! reader that is slow, or gone, holds up nothing.
 
 use crate::metrics::{Metrics, metrics};
-use crate::output::write_error;
+use crate::output::write_error_within;
 use fibre_core::internal::{Count, has_addresses, start_helper, warn};
 use fibre_core::{ClusterMetrics, Counters, is_forked_child};
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 /// Writes lines from now on, at this distance.
-pub(crate) fn trace(interval: Duration) {
+pub(crate) fn begin(interval: Duration) {
     let body = move || run(interval);
     let started = has_addresses() && start_helper("fibre-schedtrace".to_owned(), body).is_ok();
     if !started {
@@ -34,7 +34,7 @@ fn run(interval: Duration) {
             let before = before.insert(cluster.number, totals).unwrap_or_default();
             text.push_str(&line(&now, cluster, &totals, &before));
         }
-        write_error(&text, Duration::ZERO);
+        write_error_within(&text, Duration::ZERO);
     }
 }
 

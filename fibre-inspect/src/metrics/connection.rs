@@ -9,10 +9,10 @@
 //! connection is shut down in one direction, and what still comes is read and thrown away: a close
 //! with bytes unread would be a reset, which may destroy the answer on its way.
 
-use crate::exposition::CONTENT_TYPE;
-use crate::fork::ClosedInChild;
-use crate::plain_text;
-use crate::request::{Asked, LONGEST, asked};
+use crate::metrics::exposition::CONTENT_TYPE;
+use crate::metrics::fork::ClosedInChild;
+use crate::metrics::plain_text;
+use crate::metrics::request::{Asked, LONGEST, asked};
 use rustix::event::PollFlags;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

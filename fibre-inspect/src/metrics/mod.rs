@@ -1,4 +1,26 @@
-//! The value.
+//! What a process' processors have done so far: as a value, as lines, and over HTTP.
+//!
+//! Programs call [`metrics`]. The rest is switched on by environment variables, in programs that
+//! know nothing of it: `FIBRE_STATS`, `FIBRE_SCHEDTRACE` and `FIBRE_METRICS`. The core counts, at
+//! detours only; no fibre runs through this code.
+//!
+//! [`text`] is the value for people, [`exposition`] the value as OpenMetrics text, and
+//! [`plain_text`] that in Prometheus' older format. [`request`] is what an HTTP client asks for,
+//! [`fork`] the sockets that a forked child closes, [`connection`] one client, which may be slow or
+//! hostile, and [`server`] the thread behind `FIBRE_METRICS`. [`schedtrace`] writes the lines of
+//! `FIBRE_SCHEDTRACE`, and [`start`] begins what the environment asks for.
+
+mod connection;
+mod exposition;
+mod fork;
+mod plain_text;
+mod request;
+mod schedtrace;
+mod server;
+pub(crate) mod start;
+mod text;
+
+pub use self::exposition::exposition;
 
 use fibre_core::internal::{self, ProcessMetrics, blocking_metrics};
 use fibre_core::{BlockingMetrics, ClusterMetrics, Counters, StackCounts};
