@@ -14,7 +14,8 @@
 //!   once. The calls below look for one on their way in wherever they could go on, so only by an
 //!   error does a fibre come out that has not looked: there it looks here ([`look_before`]). After
 //!   a success no call looks, as its work would be lost. Calls of input and output, which work in
-//!   many ways, all look on their way in, and before an error comes out (`io::entry`).
+//!   many ways, all look on their way in, and before an error or the end of a stream comes out
+//!   (`io::entry`).
 
 use crate::errno;
 use crate::exit::leave;

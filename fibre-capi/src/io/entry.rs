@@ -43,6 +43,16 @@ pub fn found(count: usize) -> Result<usize, Failure> {
     Ok(count)
 }
 
+/// What a call has taken from a descriptor. The end of a stream is nothing, so a request acts that
+/// has come meanwhile: the canceller may have caused the end, by a `close` of the other side.
+#[inline]
+pub fn taken(count: usize) -> Result<usize, Failure> {
+    match count {
+        0 => found(0),
+        count => Ok(count),
+    }
+}
+
 /// [`or_leave`] that a fibre makes by `f`, and a plain thread as it is.
 #[inline(always)]
 pub fn waits<T: Returned>(call: Syscall, f: impl FnOnce(Syscall) -> Result<usize, Failure>) -> T {

@@ -1,6 +1,6 @@
 //! Receiving from sockets.
 
-use super::entry::waits_on;
+use super::entry::{taken, waits_on};
 use crate::memory::{Asked, duration, fetch_any};
 use fibre_io::posix::boundary::check;
 use fibre_io::posix::flags::wish_to_receive;
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn fibre_recvfrom(
     let call = syscall!(SYS_recvfrom, fd, bytes, count, flags, address, length);
     waits_on(fd, call, |call| {
         let whole = buffer(bytes, count);
-        receive_from(fd, Vector::of(&whole), flags, call, Freely)
+        receive_from(fd, Vector::of(&whole), flags, call, Freely).and_then(taken)
     })
 }
 
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn fibre_recvmsg(
         let whole = unsafe { Vector::of_message::<Asked>(message) }?;
         // SAFETY: it is there, which has been found out.
         let is_alone = unsafe { (*message).msg_control }.is_null();
-        receive_message(fd, whole, is_alone, flags, call, Freely)
+        receive_message(fd, whole, is_alone, flags, call, Freely).and_then(taken)
     })
 }
 
