@@ -9,7 +9,7 @@ use crate::timeout::{Clock, Timeout, earlier, origin};
 use fibre_core::internal::Waiter;
 use fibre_core::sync::Framed;
 use fibre_core::{Cancelled, Left, Limit, WaitKind, WaitObject, cancellation_point};
-use fibre_sync::{Locked, Node, Place, WaitList, wait};
+use fibre_sync::{ListWait, Locked, Node, Place, WaitList};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -57,10 +57,10 @@ impl Backoff {
             Some(Instant::now() + pause_after(failures)),
             Clock::new(patience).term().end,
         );
-        let limit = Limit::of(end);
         let awaited = WaitObject::numbered(WaitKind::Io, number);
+        let wait = ListWait::new(awaited, Limit::of(end));
         // SAFETY: the list is a static that nobody replaces.
-        let _ = unsafe { wait(awaited, &STARVED, |list| list, limit, |_| true, || ()) };
+        let _ = unsafe { wait.in_list(&STARVED, |list| list, |_| true) };
         STARVED_COUNT.fetch_sub(1, Ordering::SeqCst);
         // An acceptor that will not try passes on the descriptor that it may have been woken for.
         cancellation_point().inspect_err(|_| descriptor_freed())
@@ -185,10 +185,9 @@ mod tests {
     fn endless_acceptor() -> JoinHandle<Outcome> {
         fibre_core::spawn(|| {
             STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
-            let awaited = WaitObject::numbered(WaitKind::Io, 1);
+            let wait = ListWait::new(WaitObject::numbered(WaitKind::Io, 1), Limit::None);
             // SAFETY: the list is a static that nobody replaces.
-            let woken =
-                unsafe { wait(awaited, &STARVED, |list| list, Limit::None, |_| true, || ()) };
+            let woken = unsafe { wait.in_list(&STARVED, |list| list, |_| true) };
             STARVED_COUNT.fetch_sub(1, Ordering::SeqCst);
             woken
         })

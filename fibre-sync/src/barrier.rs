@@ -12,8 +12,8 @@
 //! then it has been taken out of the list.
 
 use crate::faults;
-use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
-use fibre_core::internal::{Outcome, within, yield_point};
+use crate::wait_list::{Claimed, ListWait, Locked, WaitList};
+use fibre_core::internal::{Outcome, ShortGuard, within, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
 use std::cell::Cell;
@@ -147,7 +147,7 @@ impl Barrier {
         yield_point();
         let mut others = None;
         let counted = Cell::new(true);
-        let enter = |state: &mut State| {
+        let enter = |state: &mut ShortGuard<'_, State>| {
             others = state.open();
             if planted(faults::barrier::UNLOCKS_AFTER_RESUME) {
                 others.take().map(Self::lead);
@@ -156,18 +156,16 @@ impl Barrier {
             state.arrived += u32::from(others.is_none());
             others.is_none()
         };
-        let leave = |state: &mut State, taken_back: bool| {
+        let leave = |state: &mut ShortGuard<'_, State>, taken_back: bool| {
             state.arrived -= u32::from(taken_back);
             let taken_back = taken_back || planted(faults::barrier::COUNTED_PARTY_GIVES_UP);
             counted.set(!taken_back);
         };
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
-            wait_or_leave(
-                Spot::new(WaitObject::new(WaitKind::Barrier, self), Place::Last),
-                &self.state,
-                |state| &mut state.waiting,
-                limit,
+            ListWait::new(WaitObject::new(WaitKind::Barrier, self), limit).under(
+                || self.state.lock(),
+                |state| &raw mut state.waiting,
                 enter,
                 || (),
                 leave,

@@ -6,10 +6,11 @@
 use crate::faults;
 use crate::lock::RawLock;
 use crate::mutex::MutexGuard;
-use crate::wait_list::{Locked, WaitList, wait};
-use fibre_core::internal::{Outcome, begin_within, given_up};
+use crate::wait_list::{ListWait, Locked, WaitList};
+use fibre_core::internal::{Outcome, ShortGuard, begin_within, given_up};
 use fibre_core::sync::planted;
 use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
+use std::ptr;
 use std::time::Duration;
 
 /// Waits for a condition on a value in a [`Mutex`](crate::Mutex).
@@ -115,10 +116,12 @@ impl Condvar {
                 held.unlock_for_wait();
             }
         };
-        let awaited = WaitObject::new(WaitKind::Condvar, self);
+        let wait = ListWait::new(WaitObject::new(WaitKind::Condvar, self), limit);
+        let lock = || self.waiting.lock();
+        let list = |list: &mut ShortGuard<'_, WaitList>| ptr::from_mut(&mut **list);
         let unwound = guard.relock_on_unwind();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
-        let outcome = unsafe { wait(awaited, &self.waiting, |list| list, limit, |_| true, unlock) };
+        let outcome = unsafe { wait.under(lock, list, |_| true, unlock, |_, _| ()) };
         std::mem::forget(unwound);
         guard.relock();
         match outcome {

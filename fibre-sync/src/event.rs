@@ -14,7 +14,7 @@
 
 use crate::faults;
 use crate::selection::{ListArm, Listed, list_arm};
-use crate::wait_list::{Locked, WaitList, wait};
+use crate::wait_list::{ListWait, Locked, WaitList};
 use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
@@ -45,13 +45,10 @@ fn wait_for(state: &Locked<State>, limit: Limit, passes: fn(&mut State) -> bool)
     yield_point();
     // SAFETY: the list is borrowed with the lock, and nobody replaces it.
     let outcome = unsafe {
-        wait(
-            WaitObject::new(WaitKind::Event, state),
+        ListWait::new(WaitObject::new(WaitKind::Event, state), limit).in_list(
             state,
             |state| &mut state.waiting,
-            limit,
             |state| !passes(state),
-            || (),
         )
     };
     matches!(outcome, Outcome::NotParked | Outcome::Woken(_))

@@ -89,6 +89,4 @@ pub use raw_rw_lock::RawRwLock;
 pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::Semaphore;
 pub use wait_group::{WaitGroup, WaitGroupArm, WaitGroupGuard};
-pub use wait_list::{
-    Claimed, Locked, Node, Place, Spot, WaitList, wait, wait_at, wait_or_leave, wait_under,
-};
+pub use wait_list::{Claimed, ListWait, Locked, Node, Place, WaitList};

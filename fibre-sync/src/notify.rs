@@ -11,7 +11,7 @@
 
 use crate::faults;
 use crate::selection::{ListArm, Listed, list_arm};
-use crate::wait_list::{Locked, WaitList, wait};
+use crate::wait_list::{ListWait, Locked, WaitList};
 use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
@@ -211,13 +211,10 @@ impl<'a> Notified<'a> {
         yield_point();
         // SAFETY: the list is in the notify, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
-            wait(
-                WaitObject::new(WaitKind::Notify, self.notify),
+            ListWait::new(WaitObject::new(WaitKind::Notify, self.notify), limit).in_list(
                 &self.notify.state,
                 |state| &mut state.waiting,
-                limit,
                 |state| !state.passes(self.seen),
-                || (),
             )
         };
         matches!(outcome, Outcome::NotParked | Outcome::Woken(_))

@@ -39,8 +39,8 @@ use crate::contention::{Contended, Ending};
 use crate::faults;
 use crate::lock::attempt::try_and_yield;
 use crate::rw_word::{Entry, Return, RwWord};
-use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
-use fibre_core::internal::{Outcome, may_spin_briefly, yield_point};
+use crate::wait_list::{Claimed, ListWait, Locked, Place, WaitList};
+use fibre_core::internal::{Outcome, ShortGuard, may_spin_briefly, yield_point};
 use fibre_core::sync::{AtomicBool, Ordering, planted};
 use fibre_core::{Limit, WaitKind, WaitObject, in_fibre};
 
@@ -342,7 +342,7 @@ impl RawRwLock {
         }
         let mut place = Place::Last;
         loop {
-            match self.wait(purpose, Spot::new(awaited, place), limit) {
+            match self.wait(purpose, ListWait::new(awaited, limit).at(place)) {
                 Outcome::NotParked => return Ending::Taken,
                 Outcome::Woken(HANDED) => return Ending::HandedOver,
                 Outcome::TimedOut | Outcome::Cancelled => return Ending::GaveUp,
@@ -368,18 +368,18 @@ impl RawRwLock {
     }
 
     /// Waits in the queue, unless the lock is free for this purpose.
-    fn wait(&self, purpose: Purpose, spot: Spot, limit: Limit) -> Outcome {
+    fn wait(&self, purpose: Purpose, wait: ListWait) -> Outcome {
         let mut woken = Claimed::none();
-        let in_vain = spot.place() == Place::First;
-        let enter = |queue: &mut Queue| self.enter(queue, purpose, in_vain) == Entry::Queued;
-        let leave = |queue: &mut Queue, _| woken = self.settle(queue);
+        let in_vain = wait.place() == Place::First;
+        let enter = |queue: &mut ShortGuard<'_, Queue>| {
+            self.enter(queue, purpose, in_vain) == Entry::Queued
+        };
+        let leave = |queue: &mut ShortGuard<'_, Queue>, _| woken = self.settle(queue);
         // SAFETY: the lists are in `self`, which is borrowed, and nobody replaces them.
         let outcome = unsafe {
-            wait_or_leave(
-                spot,
-                &self.queue,
-                |queue| queue.list(purpose),
-                limit,
+            wait.under(
+                || self.queue.lock(),
+                |queue| std::ptr::from_mut(queue.list(purpose)),
                 enter,
                 || (),
                 leave,

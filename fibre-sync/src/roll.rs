@@ -9,7 +9,7 @@
 
 use crate::faults;
 use crate::selection::{ListArm, Listed};
-use crate::wait_list::{Locked, WaitList, wait};
+use crate::wait_list::{ListWait, Locked, WaitList};
 use fibre_core::internal::{Outcome, Unwind, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{Limit, WaitKind, WaitObject};
@@ -247,13 +247,10 @@ impl<T, E> Roll<T, E> {
             // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it; those that
             // are claimed are resumed.
             let outcome = unsafe {
-                wait(
-                    awaited,
+                ListWait::new(awaited, limit).in_list(
                     &self.state,
                     |state| &mut state.waiting,
-                    limit,
                     enter,
-                    || (),
                 )
             };
             match outcome {

@@ -14,8 +14,8 @@
 
 use crate::faults;
 use crate::selection::Listed;
-use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait, wait_or_leave};
-use fibre_core::internal::{Outcome, within, yield_point};
+use crate::wait_list::{Claimed, ListWait, Locked, Place, WaitList};
+use fibre_core::internal::{Outcome, ShortGuard, within, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
 use std::time::Duration;
@@ -205,13 +205,10 @@ impl Semaphore {
         yield_point();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
-            wait(
-                WaitObject::new(WaitKind::Semaphore, self),
+            ListWait::new(WaitObject::new(WaitKind::Semaphore, self), limit).in_list(
                 &self.state,
                 |state| &mut state.waiting,
-                limit,
                 |state| !state.take(),
-                || (),
             )
         };
         matches!(outcome, Outcome::NotParked | Outcome::Woken(_))
@@ -224,7 +221,7 @@ impl Semaphore {
         }
         yield_point();
         let mut next = Claimed::none();
-        let enter = |state: &mut State| {
+        let enter = |state: &mut ShortGuard<'_, State>| {
             let waits = !state.take_many(count);
             if waits {
                 state.many += 1;
@@ -232,7 +229,7 @@ impl Semaphore {
             }
             waits
         };
-        let leave = |state: &mut State, _: bool| {
+        let leave = |state: &mut ShortGuard<'_, State>, _: bool| {
             state.many -= 1;
             if !planted(faults::semaphore::GIVING_UP_KEEPS_WHAT_WAS_SAVED) {
                 next = state.settle();
@@ -241,18 +238,15 @@ impl Semaphore {
         let asks = std::ptr::without_provenance(count);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
-            wait_or_leave(
-                Spot::new(
-                    WaitObject::new(WaitKind::Semaphore, self),
-                    Place::LastShowing(asks),
-                ),
-                &self.state,
-                |state| &mut state.waiting,
-                limit,
-                enter,
-                || (),
-                leave,
-            )
+            ListWait::new(WaitObject::new(WaitKind::Semaphore, self), limit)
+                .at(Place::LastShowing(asks))
+                .under(
+                    || self.state.lock(),
+                    |state| &raw mut state.waiting,
+                    enter,
+                    || (),
+                    leave,
+                )
         };
         next.resume();
         matches!(outcome, Outcome::NotParked | Outcome::Woken(_))

@@ -10,7 +10,7 @@
 
 use crate::faults;
 use crate::selection::{ListArm, Listed, list_arm};
-use crate::wait_list::{Locked, WaitList, wait};
+use crate::wait_list::{ListWait, Locked, WaitList};
 use fibre_core::internal::{Outcome, within, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{Limit, WaitError, WaitKind, WaitObject};
@@ -186,13 +186,10 @@ impl WaitGroup {
         yield_point();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
-            wait(
-                WaitObject::new(WaitKind::WaitGroup, self),
+            ListWait::new(WaitObject::new(WaitKind::WaitGroup, self), limit).in_list(
                 &self.state,
                 |state| &mut state.waiting,
-                limit,
                 |state| state.count > 0 || planted(faults::wait_group::WAITS_THOUGH_ALL_ARE_DONE),
-                || (),
             )
         };
         matches!(outcome, Outcome::NotParked | Outcome::Woken(_))

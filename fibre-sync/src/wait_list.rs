@@ -421,159 +421,132 @@ pub enum Place {
     First,
 }
 
-/// Where a waiter enters a list, and the object that it is shown to wait for.
+/// A wait in a list: what for, where in the list, and how long.
 #[derive(Debug, Clone, Copy)]
-pub struct Spot {
-    place: Place,
+pub struct ListWait {
     awaited: WaitObject,
+    place: Place,
+    limit: Limit,
 }
 
-impl Spot {
-    /// A wait for this object, at this place.
+impl ListWait {
+    /// A wait for this object at the end of a list.
     #[inline]
     #[must_use]
-    pub fn new(awaited: WaitObject, place: Place) -> Self {
-        Self { place, awaited }
+    pub fn new(awaited: WaitObject, limit: Limit) -> Self {
+        Self {
+            awaited,
+            place: Place::Last,
+            limit,
+        }
     }
 
-    /// The place.
+    /// The same at another place.
+    #[inline]
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// Where in the list.
     #[must_use]
     pub fn place(&self) -> Place {
         self.place
     }
-}
 
-/// Waits for `awaited` at the end of a list, unless `enter` finds that there is no need to.
-///
-/// `enter` is called under the lock. If it returns `false`, the call does nothing
-/// ([`Outcome::NotParked`]). Otherwise the caller is at the end of `list` when the lock is
-/// released, and then `after` is called (to unlock the mutex of the condition, say). Blocks the
-/// fibre, or the thread if the caller is not a fibre. The closures do not panic.
-///
-/// # Safety
-///
-/// `list` always yields the same list. The list stays in its place behind this lock, and is not
-/// replaced while a waiter may be in it. Each waker that claims a waiter resumes it.
-pub unsafe fn wait<S>(
-    awaited: WaitObject,
-    locked: &Locked<S>,
-    list: impl Fn(&mut S) -> &mut WaitList,
-    limit: Limit,
-    enter: impl FnOnce(&mut S) -> bool,
-    after: impl FnOnce(),
-) -> Outcome {
-    // SAFETY: passed on.
-    unsafe {
-        wait_at(
-            Spot::new(awaited, Place::Last),
-            locked,
-            list,
-            limit,
-            enter,
-            after,
-        )
+    /// Waits in a list, unless `enter` finds that there is no need to.
+    ///
+    /// `enter` is called under the lock. If it returns `false`, the call does nothing
+    /// ([`Outcome::NotParked`]). Otherwise the caller is in the list when the lock is released.
+    /// Blocks the fibre, or the thread if the caller is not a fibre. The closures do not panic.
+    ///
+    /// # Safety
+    ///
+    /// `list` always yields the same list. The list stays in its place behind this lock, and is not
+    /// replaced while a waiter may be in it. Each waker that claims a waiter resumes it.
+    #[inline]
+    pub unsafe fn in_list<S>(
+        self,
+        locked: &Locked<S>,
+        list: impl Fn(&mut S) -> &mut WaitList,
+        enter: impl FnOnce(&mut S) -> bool,
+    ) -> Outcome {
+        let lock = || locked.lock();
+        let list = |state: &mut ShortGuard<'_, S>| ptr::from_mut(list(state));
+        let enter = |state: &mut ShortGuard<'_, S>| enter(state);
+        // SAFETY: passed on.
+        unsafe { self.under(lock, list, enter, || (), |_, _| ()) }
     }
-}
 
-/// [`wait`] at either end of the list.
-///
-/// # Safety
-///
-/// As for [`wait`].
-#[inline]
-pub unsafe fn wait_at<S>(
-    spot: Spot,
-    locked: &Locked<S>,
-    list: impl Fn(&mut S) -> &mut WaitList,
-    limit: Limit,
-    enter: impl FnOnce(&mut S) -> bool,
-    after: impl FnOnce(),
-) -> Outcome {
-    // SAFETY: passed on.
-    unsafe { wait_or_leave(spot, locked, list, limit, enter, after, |_, _| ()) }
-}
-
-/// [`wait_at`], with something to do when the wait ends by its limit.
-///
-/// `leave` is called under the lock, after the caller's node has been taken out of the list. Its
-/// second argument is `true` if the caller has just done that itself, and `false` if a waker did
-/// before, and then lost the claim.
-///
-/// # Safety
-///
-/// As for [`wait`].
-#[inline]
-pub unsafe fn wait_or_leave<S>(
-    spot: Spot,
-    locked: &Locked<S>,
-    list: impl Fn(&mut S) -> &mut WaitList,
-    limit: Limit,
-    enter: impl FnOnce(&mut S) -> bool,
-    after: impl FnOnce(),
-    leave: impl FnOnce(&mut S, bool),
-) -> Outcome {
-    let lock = || locked.lock();
-    let list = |state: &mut ShortGuard<'_, S>| ptr::from_mut(list(state));
-    let enter = |state: &mut ShortGuard<'_, S>| enter(state);
-    let leave = |state: &mut ShortGuard<'_, S>, linked| leave(state, linked);
-    // SAFETY: passed on.
-    unsafe { wait_under(spot, lock, list, limit, enter, after, leave) }
-}
-
-/// [`wait_or_leave`] under a lock of another kind; `lock` makes its guards.
-///
-/// # Safety
-///
-/// As for [`wait`]; `list` yields what the guard gives access to.
-#[inline]
-pub unsafe fn wait_under<G>(
-    spot: Spot,
-    lock: impl Fn() -> G + Copy,
-    list: impl Fn(&mut G) -> *mut WaitList + Copy,
-    limit: Limit,
-    enter: impl FnOnce(&mut G) -> bool,
-    after: impl FnOnce(),
-    leave: impl FnOnce(&mut G, bool),
-) -> Outcome {
-    let node = Framed::new(Node::new());
-    // The closures have copies, so that none of these need lie in memory on the usual way.
-    let (node, own, Spot { awaited, place }) = (&node, limit, spot);
-    let publish = move |waiter: &Waiter, limit: Limit| {
-        let limit = match planted(faults::wait_list::FORGETS_THE_LIMIT_OF_A_SCOPE) {
-            true => own,
-            false => limit,
+    /// [`in_list`](Self::in_list) under a lock of any kind, with something to do on the way in and
+    /// out. `lock` makes guards of the lock, and `list` yields what a guard gives access to.
+    ///
+    /// `after` is called when the lock has been released, with the caller in the list (to unlock
+    /// the mutex of a condition, say). `leave` is called under the lock when the limit ends the
+    /// wait, after the caller's node has been taken out of the list. Its second argument is `true`
+    /// if the caller has just done that itself, and `false` if a waker did before, and then lost
+    /// the claim.
+    ///
+    /// # Safety
+    ///
+    /// As for [`in_list`](Self::in_list).
+    #[inline]
+    pub unsafe fn under<G>(
+        self,
+        lock: impl Fn() -> G + Copy,
+        list: impl Fn(&mut G) -> *mut WaitList + Copy,
+        enter: impl FnOnce(&mut G) -> bool,
+        after: impl FnOnce(),
+        leave: impl FnOnce(&mut G, bool),
+    ) -> Outcome {
+        let node = Framed::new(Node::new());
+        // The closures have copies, so that none of these need lie in memory on the usual way.
+        let Self {
+            awaited,
+            place,
+            limit: own,
+        } = self;
+        let node = &node;
+        let publish = move |waiter: &Waiter, limit: Limit| {
+            let limit = match planted(faults::wait_list::FORGETS_THE_LIMIT_OF_A_SCOPE) {
+                true => own,
+                false => limit,
+            };
+            // With a limit, its own or that of a time-out around the call, a timer or a canceller can
+            // also end the wait.
+            node.alone.set(limit == Limit::None);
+            let mut guard = lock();
+            if !enter(&mut guard) {
+                return false;
+            }
+            // SAFETY: the list is the guard's. The node stays until `withdraw`, or until a waker has
+            // taken it out.
+            unsafe { (*list(&mut guard)).insert(node, waiter, place) };
+            drop(guard);
+            after();
+            true
         };
-        // With a limit, its own or that of a time-out around the call, a timer or a canceller can
-        // also end the wait.
-        node.alone.set(limit == Limit::None);
-        let mut guard = lock();
-        if !enter(&mut guard) {
-            return false;
-        }
-        // SAFETY: the list is the guard's. The node stays until `withdraw`, or until a waker has
-        // taken it out.
-        unsafe { (*list(&mut guard)).insert(node, waiter, place) };
-        drop(guard);
-        after();
-        true
-    };
-    let withdraw = move |_: &Waiter| {
-        let mut guard = lock();
-        // A waker may have popped it, and lost the claim; or won it, if it was alone.
-        let linked = node.linked.get();
-        if node.alone.get() && !linked && !planted(faults::wait_list::LEAVES_WHAT_IT_HAS_BEEN_GIVEN)
-        {
-            return;
-        }
-        if linked && !planted(faults::wait_list::GIVING_UP_STAYS_IN_THE_LIST) {
-            // SAFETY: the guard's, and the node is in it.
-            unsafe { (*list(&mut guard)).unlink(node) };
-        }
-        leave(&mut guard, linked);
-    };
-    // SAFETY: wakers reach the waiter by its node only, under the lock. A waker takes the node out
-    // before it claims, and `withdraw` takes it out if no waker has claimed.
-    unsafe { park_until(awaited, limit, publish, withdraw) }
+        let withdraw = move |_: &Waiter| {
+            let mut guard = lock();
+            // A waker may have popped it, and lost the claim; or won it, if it was alone.
+            let linked = node.linked.get();
+            if node.alone.get()
+                && !linked
+                && !planted(faults::wait_list::LEAVES_WHAT_IT_HAS_BEEN_GIVEN)
+            {
+                return;
+            }
+            if linked && !planted(faults::wait_list::GIVING_UP_STAYS_IN_THE_LIST) {
+                // SAFETY: the guard's, and the node is in it.
+                unsafe { (*list(&mut guard)).unlink(node) };
+            }
+            leave(&mut guard, linked);
+        };
+        // SAFETY: wakers reach the waiter by its node only, under the lock. A waker takes the node out
+        // before it claims, and `withdraw` takes it out if no waker has claimed.
+        unsafe { park_until(awaited, own, publish, withdraw) }
+    }
 }
 
 #[cfg(test)]
@@ -598,10 +571,12 @@ mod tests {
                 let thread = thread::spawn(move || {
                     let place = if last { Place::Last } else { Place::First };
                     let after = || entered.send(()).unwrap();
-                    let spot = Spot::new(WaitObject::placeless(WaitKind::Other), place);
+                    let awaited = WaitObject::placeless(WaitKind::Other);
+                    let wait = ListWait::new(awaited, Limit::None).at(place);
+                    let lock = || list.lock();
+                    let entry = |list: &mut ShortGuard<'_, WaitList>| ptr::from_mut(&mut **list);
                     // SAFETY: the list stays, and the tests resume each waiter that they claim.
-                    let outcome =
-                        unsafe { wait_at(spot, &list, |list| list, Limit::None, |_| true, after) };
+                    let outcome = unsafe { wait.under(lock, entry, |_| true, after, |_, _| ()) };
                     match outcome {
                         Outcome::Woken(token) => token,
                         other => panic!("{other:?}"),

@@ -5,12 +5,12 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::internal::{ROUSED, Resume};
+use fibre_core::internal::{ROUSED, Resume, ShortGuard};
 use fibre_core::model::{Shared, check_with, expecting_panics, finds_planted_with};
 use fibre_core::{Limit, WaitKind, WaitObject};
 use fibre_sync::channel::bounded;
 use fibre_sync::faults;
-use fibre_sync::{Barrier, Locked, Mutex, Place, Semaphore, Spot, WaitList, wait_or_leave};
+use fibre_sync::{Barrier, ListWait, Locked, Mutex, Semaphore, WaitList};
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -65,18 +65,16 @@ fn pass_or_unwind() {
         drop(state);
         first.into_iter().for_each(Resume::resume);
     });
-    let enter = |door: &mut Door| {
+    let enter = |door: &mut ShortGuard<'_, Door>| {
         door.outside += i32::from(!door.open);
         !door.open
     };
-    let spot = Spot::new(WaitObject::placeless(WaitKind::Other), Place::Last);
+    let wait = ListWait::new(WaitObject::placeless(WaitKind::Other), Limit::None);
     // SAFETY: the list stays, and the opener resumes the one that it claims.
     let _ = roused(|| unsafe {
-        wait_or_leave(
-            spot,
-            &door,
-            |door| &mut door.waiting,
-            Limit::None,
+        wait.under(
+            || door.lock(),
+            |door| &raw mut door.waiting,
             enter,
             || (),
             |door, _| door.outside -= 1,

@@ -9,7 +9,7 @@ use fibre_core::internal::Outcome;
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_core::{Limit, WaitKind, WaitObject};
 use fibre_sync::faults;
-use fibre_sync::{Locked, Place, Spot, WaitList, wait_at};
+use fibre_sync::{ListWait, Locked, Place, WaitList};
 use loom::thread;
 
 /// A door, and those who wait before it.
@@ -24,18 +24,10 @@ type Shut = Shared<Locked<Door>>;
 
 /// Waits for the door; `false`: gave up.
 fn pass(door: Shut, place: Place, limit: Limit) -> bool {
-    let spot = Spot::new(WaitObject::placeless(WaitKind::Other), place);
+    let awaited = WaitObject::placeless(WaitKind::Other);
+    let wait = ListWait::new(awaited, limit).at(place);
     // SAFETY: the list stays, and all who claim resume.
-    let outcome = unsafe {
-        wait_at(
-            spot,
-            &door,
-            |door| &mut door.waiting,
-            limit,
-            |door| !door.open,
-            || (),
-        )
-    };
+    let outcome = unsafe { wait.in_list(&door, |door| &mut door.waiting, |door| !door.open) };
     matches!(outcome, Outcome::NotParked | Outcome::Woken(0))
 }
 

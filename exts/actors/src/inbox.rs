@@ -51,7 +51,7 @@ use crate::watchers::{End, WatchKey, WatchRoom, Watcher, Watchers};
 use fibre_core::internal::{Outcome, ShortGuard, ShortLock, drop_quietly};
 use fibre_core::sync::{AtomicU32, Framed, Ordering, planted};
 use fibre_core::{Limit, WaitKind, WaitObject};
-use fibre_sync::{Claimed, Place, Spot, WaitList, wait_at};
+use fibre_sync::{Claimed, ListWait, Place, WaitList};
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
@@ -316,13 +316,11 @@ impl<M> Inbox<M> {
             }
             false
         };
-        let spot = Spot::new(
-            WaitObject::new(WaitKind::Channel, self),
-            Place::LastShowing((&raw const *shown).cast()),
-        );
+        let wait = ListWait::new(WaitObject::new(WaitKind::Channel, self), limit)
+            .at(Place::LastShowing((&raw const *shown).cast()));
         // SAFETY: the list stays in its box for as long as the inbox; and each waker that claims a
         // sender resumes it.
-        unsafe { wait_at(spot, &self.state, waiting, limit, enter, || ()) }
+        unsafe { wait.in_list(&self.state, waiting, enter) }
     }
 
     /// Makes what the next offer lacks, if it lacks anything.

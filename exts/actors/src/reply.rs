@@ -12,7 +12,7 @@ use crate::watchers::{End, WatchKey};
 use fibre_core::Limit;
 use fibre_core::internal::{Outcome, ShortLock, drop_quietly};
 use fibre_core::{WaitKind, WaitObject};
-use fibre_sync::{WaitList, wait};
+use fibre_sync::{ListWait, WaitList};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -202,13 +202,13 @@ impl<R> Question<R> {
             true => watch(&slot, asked),
             false => None,
         };
-        let awaited = WaitObject::new(WaitKind::Channel, &*slot);
+        let wait = ListWait::new(WaitObject::new(WaitKind::Channel, &*slot), limit);
         let is_open = |state: &mut State<R>| matches!(state.answer, Answer::Open);
         fn asker<R>(state: &mut State<R>) -> &mut WaitList {
             &mut state.asker
         }
         // SAFETY: the list stays in the slot, which we keep; the claimed asker is resumed.
-        let outcome = unsafe { wait(awaited, &slot.state, asker, limit, is_open, || ()) };
+        let outcome = unsafe { wait.in_list(&slot.state, asker, is_open) };
         drop(watch);
         let answer = mem::replace(&mut slot.state.lock().answer, Answer::Unwanted);
         match (answer, outcome) {

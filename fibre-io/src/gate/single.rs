@@ -12,7 +12,7 @@ use crate::timeout::{Clock, Timeout};
 use fibre_core::internal::{Outcome, Waiter, WakeHints};
 use fibre_core::sync::planted;
 use fibre_core::{Cancelled, Left, Limit, WaitKind, WaitObject};
-use fibre_sync::{Locked, Node, Place, Spot, WaitList, wait_at};
+use fibre_sync::{ListWait, Locked, Node, Place, WaitList};
 use std::time::Instant;
 
 /// The wake value of one waiter: an event came.
@@ -122,9 +122,10 @@ impl Gate {
             None if planted("gate: nobody cancels those that wait without a limit") => Limit::None,
             end => Limit::of(end),
         };
-        let spot = Spot::new(WaitObject::numbered(WaitKind::Io, number), turn.place);
+        let awaited = WaitObject::numbered(WaitKind::Io, number);
+        let wait = ListWait::new(awaited, limit).at(turn.place);
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
-        match unsafe { wait_at(spot, &self.waiting, |list| list, limit, enter, || ()) } {
+        match unsafe { wait.in_list(&self.waiting, |list| list, enter) } {
             Outcome::Woken(ALL) => turn.place = Place::Last,
             Outcome::Woken(_) => turn.place = Place::First,
             Outcome::TimedOut => turn.over = true,

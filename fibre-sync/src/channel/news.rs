@@ -5,7 +5,7 @@
 //! a sender wakes all that wait, and a receiver that wakes looks for itself.
 
 use super::errors::RecvTimeoutError;
-use crate::wait_list::{Locked, WaitList, wait};
+use crate::wait_list::{ListWait, Locked, WaitList};
 use fibre_core::internal::Outcome;
 use fibre_core::sync::{AtomicUsize, Ordering};
 use fibre_core::{Limit, WaitKind, WaitObject};
@@ -44,10 +44,10 @@ pub(super) fn wait_for<S: News, F>(
             found = look(state);
             found.is_none() && !state.is_closed()
         };
-        let awaited = WaitObject::new(WaitKind::Channel, state);
+        let wait = ListWait::new(WaitObject::new(WaitKind::Channel, state), limit);
         // SAFETY: the list is borrowed with the lock, and nobody replaces it; those that are
         // claimed are resumed.
-        let outcome = unsafe { wait(awaited, state, S::waiting, limit, enter, || ()) };
+        let outcome = unsafe { wait.in_list(state, S::waiting, enter) };
         match (found, outcome) {
             (Some(found), _) => return Ok(found),
             (None, Outcome::Woken(_)) => {}

@@ -39,7 +39,7 @@ use super::raw_lock::RawLock;
 use super::word::{ListGuard, LockWord};
 use crate::contention::{Contended, Ending};
 use crate::faults;
-use crate::wait_list::{Place, Spot, wait_under};
+use crate::wait_list::{ListWait, Place};
 use fibre_core::internal::{
     Outcome, Turn, begin_turn, end_turn, give_way_to, others_rest, switch_to, waits_at_rest,
     waits_here, wake_next, yield_point,
@@ -236,11 +236,9 @@ impl<M: LockPolicy> Queued<M> {
         loop {
             // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
             let outcome = unsafe {
-                wait_under(
-                    Spot::new(awaited, place),
+                ListWait::new(awaited, limit).at(place).under(
                     || self.word.list(),
                     |list| list.waiting(),
-                    limit,
                     |list| !list.lock_or_announce(urgent, place == Place::First),
                     || (),
                     |_, _| (),

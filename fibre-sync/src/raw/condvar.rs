@@ -14,8 +14,8 @@ use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::raw::mutex::Mutex;
 use crate::raw::wait::{Clock, Wait, until};
-use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_or_leave};
-use fibre_core::internal::Outcome;
+use crate::wait_list::{Claimed, ListWait, Locked, WaitList};
+use fibre_core::internal::{Outcome, ShortGuard};
 use fibre_core::sync::planted;
 use fibre_core::{Limit, WaitKind, WaitObject};
 
@@ -144,24 +144,19 @@ impl Condvar {
     /// The mutex is the caller's.
     #[inline(always)]
     unsafe fn wait_within(&self, mutex: &Mutex, limit: Limit, entered: &mut bool) -> bool {
-        let enter = |state: &mut State| {
+        let enter = |state: &mut ShortGuard<'_, State>| {
             *entered = !state.destroyed;
             state.inside += u32::from(*entered);
             *entered
         };
         // SAFETY: the caller's; if it knows its owner, that has been checked.
         let unlock = || _ = unsafe { mutex.unlock_to_wait() };
-        let leave = |state: &mut State, _| state.inside -= 1;
+        let leave = |state: &mut ShortGuard<'_, State>, _| state.inside -= 1;
         // SAFETY: the list stays in its place while a waiter is inside.
         let outcome = unsafe {
-            wait_or_leave(
-                Spot::new(
-                    WaitObject::new(WaitKind::Condvar, self).closed(),
-                    Place::Last,
-                ),
-                &self.state,
-                |state| &mut state.waiting,
-                limit,
+            ListWait::new(WaitObject::new(WaitKind::Condvar, self).closed(), limit).under(
+                || self.state.lock(),
+                |state| &raw mut state.waiting,
                 enter,
                 unlock,
                 leave,

@@ -21,7 +21,7 @@
 use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
-use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_at};
+use crate::wait_list::{Claimed, ListWait, Locked, Place, WaitList};
 use fibre_core::internal::Outcome;
 use fibre_core::sync::planted;
 use fibre_core::{WaitKind, WaitObject};
@@ -152,11 +152,9 @@ impl FutexTable {
                 has_changed = !early.unwrap_or_else(&mut look);
                 !has_changed
             };
-            let spot = Spot::new(awaited, Place::LastShowing(shown));
-            let list = |queue: &mut Queue| &mut queue.waiters as *mut WaitList;
+            let wait = ListWait::new(awaited, limit).at(Place::LastShowing(shown));
             // SAFETY: the list stays in its bucket, and `wake` resumes all waiters that it claims.
-            let outcome =
-                unsafe { wait_at(spot, bucket, |queue| &mut *list(queue), limit, enter, || ()) };
+            let outcome = unsafe { wait.in_list(bucket, |queue| &mut queue.waiters, enter) };
             matches!(outcome, Outcome::Woken(_) | Outcome::NotParked)
         });
         match has_changed {

@@ -16,7 +16,7 @@
 
 use crate::faults;
 use crate::raw::error::{Error, Result};
-use crate::wait_list::{Claimed, Locked, Place, Spot, WaitList, wait_under};
+use crate::wait_list::{Claimed, ListWait, Locked, WaitList};
 use fibre_core::internal::{caller_id, lower_shield, raise_shield, waits_may_unwind};
 use fibre_core::sync::{AtomicU32, Ordering, planted};
 use fibre_core::{Limit, WaitKind, WaitObject};
@@ -291,17 +291,11 @@ impl Once {
                 &raw mut (*at_it.get()).waiting
             };
             // SAFETY: it is one list for the whole wait, see above; no waiter leaves it by a limit.
-            let _ = unsafe {
-                wait_under(
-                    Spot::new(WaitObject::new(WaitKind::Once, self).closed(), Place::Last),
-                    || chain(self).lock(),
-                    list,
-                    Limit::None,
-                    look,
-                    || (),
-                    |_, _| (),
-                )
-            };
+            let _ =
+                unsafe {
+                    ListWait::new(WaitObject::new(WaitKind::Once, self).closed(), Limit::None)
+                        .under(|| chain(self).lock(), list, look, || (), |_, _| ())
+                };
         }
         if shielded {
             lower_shield();

@@ -34,7 +34,7 @@ use crate::faults;
 use crate::raw::error::{Error, Result};
 use crate::raw::wait::Wait;
 use crate::turn::{ModelLock, Turn};
-use crate::wait_list::{Claimed, Place, Spot, WaitList, wait_under};
+use crate::wait_list::{Claimed, ListWait, WaitList};
 use fibre_core::internal::{Outcome, Resume};
 use fibre_core::sync::{AtomicU64, Backoff, Ordering, planted};
 use fibre_core::{Limit, WaitKind, WaitObject};
@@ -257,11 +257,9 @@ impl Semaphore {
         let awaited = WaitObject::new(WaitKind::Semaphore, self).closed();
         // SAFETY: the list is in `self`, which is borrowed, and nobody replaces it.
         let outcome = unsafe {
-            wait_under(
-                Spot::new(awaited, Place::Last),
+            ListWait::new(awaited, limit).under(
                 || self.list(),
                 |list| list.semaphore.list.get(),
-                limit,
                 |list| !list.semaphore.take(),
                 || (),
                 |_, _| (),

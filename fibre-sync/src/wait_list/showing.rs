@@ -38,8 +38,8 @@ impl WaitList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wait_list::{Locked, Place, Spot, wait_at};
-    use fibre_core::internal::Outcome;
+    use crate::wait_list::{ListWait, Locked, Place};
+    use fibre_core::internal::{Outcome, ShortGuard};
     use fibre_core::{Limit, WaitKind, WaitObject};
     use std::sync::Arc;
     use std::thread;
@@ -56,11 +56,12 @@ mod tests {
         let list = Arc::clone(list);
         let thread = thread::spawn(move || {
             let awaited = WaitObject::placeless(WaitKind::Other);
-            let spot = Spot::new(awaited, Place::LastShowing(shown(one)));
+            let wait = ListWait::new(awaited, Limit::None).at(Place::LastShowing(shown(one)));
+            let lock = || list.lock();
+            let entry = |list: &mut ShortGuard<'_, WaitList>| ptr::from_mut(&mut **list);
             let after = || entered.send(()).unwrap();
             // SAFETY: the list stays, and the test resumes each waiter that it claims.
-            let outcome =
-                unsafe { wait_at(spot, &list, |list| list, Limit::None, |_| true, after) };
+            let outcome = unsafe { wait.under(lock, entry, |_| true, after, |_, _| ()) };
             match outcome {
                 Outcome::Woken(token) => token,
                 other => panic!("{other:?}"),
