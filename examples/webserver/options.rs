@@ -55,14 +55,14 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|error| format!("{error}"))?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(Duration::ZERO) => Err("must be more than zero".to_owned()),
-        Ok(duration) if duration > LONGEST => Err("must be at most a day".to_owned()),
+        Ok(duration) if duration > MAX_TIME => Err("must be at most a day".to_owned()),
         Ok(duration) => Ok(duration),
         Err(error) => Err(error.to_string()),
     }
 }
 
 /// The longest time-out accepted, so that deadlines cannot overflow.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads a count that must not be zero.
 fn at_least_one(text: &str) -> Result<usize, String> {

@@ -218,7 +218,7 @@ impl fibre_attr_t {
     }
 
     /// The memory of the program that is to be the stack, if it has given some.
-    pub fn given_stack(&self) -> Option<Range<usize>> {
+    pub fn attr_stack(&self) -> Option<Range<usize>> {
         let end = self.stack_end.expose_provenance();
         (end != 0).then(|| end.saturating_sub(self.stack_bytes())..end)
     }

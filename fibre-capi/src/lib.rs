@@ -28,7 +28,7 @@
 //! | `trace` | what they did, event by event |
 //! | `label` | what a fibre says of itself |
 //! | `float`, `locale` | floating-point environments and locales of fibres |
-//! | `given_stack` | fibres that run on memory of the program's |
+//! | `attr_stack` | fibres that run on memory of the program's |
 //! | `thread`, `join`, `attributes_of` | creating fibres, waiting for their ends, knowing of them |
 //! | `io` | input and output on descriptors' numbers |
 //! | `main_fibre` | `main` as the first fibre |
@@ -58,6 +58,7 @@
 )]
 
 pub mod attr;
+pub mod attr_stack;
 pub mod attributes_of;
 pub mod boundary;
 pub mod bsd_signal;
@@ -69,7 +70,6 @@ pub mod environment;
 pub mod errno;
 pub mod exit;
 pub mod float;
-pub mod given_stack;
 pub mod init;
 pub mod io;
 pub mod join;

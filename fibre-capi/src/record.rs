@@ -267,7 +267,7 @@ impl Record {
 
     /// A record for a new fibre or thread, which may be joined. `None`: there are too many.
     pub fn take(detached: bool) -> Option<&'static Self> {
-        // SAFETY: this library is the layer whose pockets hold records; no call here blocks.
+        // SAFETY: this library is the layer whose local values hold records; no call here blocks.
         let record = unsafe { with_processor_local(Self::take_from) }?;
         record.deaf.store(false, Ordering::Relaxed);
         record.stage.store(ABSENT, Ordering::Relaxed);
@@ -301,7 +301,7 @@ impl Record {
         // SAFETY: invariant 2: no caller has the claim, and no visitor is there.
         drop(unsafe { (*self.fibre.get()).take() });
         // SAFETY: as in `take`.
-        unsafe { with_processor_local(|pocket| self.put_into(pocket)) };
+        unsafe { with_processor_local(|local| self.put_into(local)) };
     }
 
     /// Says that no caller will ask for the end of the initial thread again: it has been joined.
@@ -317,29 +317,29 @@ impl Record {
 
     /// A free record: of this processor, or of all.
     #[inline]
-    fn take_from(pocket: Option<&ProcessorLocal>) -> Option<&'static Self> {
-        let Some(pocket) = pocket else {
+    fn take_from(local: Option<&ProcessorLocal>) -> Option<&'static Self> {
+        let Some(local) = local else {
             return FREE_ONES.lock().take();
         };
-        if pocket.list.get().is_null() {
-            refill(pocket)?;
+        if local.list.get().is_null() {
+            refill(local)?;
         }
         // SAFETY: records are never freed, and these are some.
-        let record: &'static Self = unsafe { &*pocket.list.get().cast() };
-        pocket.list.set(record.next.get().cast_mut().cast());
-        pocket.count.set(pocket.count.get() - 1);
+        let record: &'static Self = unsafe { &*local.list.get().cast() };
+        local.list.set(record.next.get().cast_mut().cast());
+        local.count.set(local.count.get() - 1);
         Some(record)
     }
 
     /// Keeps a free record, with this processor or for all.
     #[inline]
-    fn put_into(&self, pocket: Option<&ProcessorLocal>) {
-        match pocket {
-            Some(pocket) if pocket.count.get() < MOST_FREE => {
-                self.next.set(pocket.list.get().cast_const().cast());
-                pocket.list.set(ptr::from_ref(self).cast_mut().cast());
-                pocket.count.set(pocket.count.get() + 1);
-                pocket.end.set(Some(give_back_all));
+    fn put_into(&self, local: Option<&ProcessorLocal>) {
+        match local {
+            Some(local) if local.count.get() < MOST_FREE => {
+                self.next.set(local.list.get().cast_const().cast());
+                local.list.set(ptr::from_ref(self).cast_mut().cast());
+                local.count.set(local.count.get() + 1);
+                local.end.set(Some(give_back_all));
             }
             _ => FREE_ONES.lock().put(self),
         }
@@ -595,15 +595,15 @@ pub fn any_lets_in(signal: c_int) -> bool {
 
 /// Gets records for a processor that has none; `None`: there are as many as there may be.
 #[cold]
-fn refill(pocket: &ProcessorLocal) -> Option<()> {
+fn refill(local: &ProcessorLocal) -> Option<()> {
     let mut free = FREE_ONES.lock();
     for _ in 0..BATCH {
         let record = free.take()?;
-        record.next.set(pocket.list.get().cast_const().cast());
-        pocket.list.set(ptr::from_ref(record).cast_mut().cast());
-        pocket.count.set(pocket.count.get() + 1);
+        record.next.set(local.list.get().cast_const().cast());
+        local.list.set(ptr::from_ref(record).cast_mut().cast());
+        local.count.set(local.count.get() + 1);
     }
-    pocket.end.set(Some(give_back_all));
+    local.end.set(Some(give_back_all));
     Some(())
 }
 

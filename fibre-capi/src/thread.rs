@@ -1,11 +1,11 @@
 //! Creating fibres, and what they do.
 
 use crate::attr::fibre_attr_t;
+use crate::attr_stack;
 use crate::boundary::{call_or_leave, keep_errno, number_of};
 use crate::errno;
 use crate::exit;
 use crate::float;
-use crate::given_stack;
 use crate::init;
 use crate::main_thread;
 use crate::record::{self, NAME, Record, Refused, fibre_start_t, fibre_t, of_caller};
@@ -13,7 +13,7 @@ use crate::reserve;
 use crate::sigmask;
 use crate::sync::timing::Until;
 use fibre_core::internal::{
-    EmbeddedFibre, NamePlace, Portrait, Program, Viewer, blocks_signals, caller_id,
+    EmbeddedFibre, FibreReport, NamePlace, Program, Viewer, blocks_signals, caller_id,
 };
 use fibre_core::{Limit, WaitError, blocking, in_fibre, is_forked_child};
 use fibre_io::posix::boundary::Passed;
@@ -87,7 +87,7 @@ unsafe fn describe(record: *const (), tell: Viewer<'_>) {
     } else {
         "pthread_attr_setstacksize, or FIBRE_STACK_SIZE for those without"
     };
-    tell(Portrait {
+    tell(FibreReport {
         noun: "thread",
         name: std::str::from_utf8(&name[..end])
             .ok()
@@ -112,7 +112,7 @@ pub unsafe fn create(
     }
     // The memory is taken when the fibre begins, and then it is too late to say that there can be
     // none.
-    let stack = attributes.given_stack();
+    let stack = attributes.attr_stack();
     if stack.is_none() && attributes.stack_size() > MAX_STACK {
         return Err(io::Error::from_raw_os_error(libc::EAGAIN));
     }
@@ -138,7 +138,7 @@ pub unsafe fn create(
         Some(stack) => {
             record.about(|about| about.stack = (stack.start, stack.end));
             // SAFETY: the program has given the memory to this fibre.
-            unsafe { given_stack::wrap(attributes.stack_end(), start, argument) }
+            unsafe { attr_stack::wrap(attributes.stack_end(), start, argument) }
         }
     };
     record.start.set(start);

@@ -7,7 +7,9 @@
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
 use fibre_core::internal::armed::{Announced, Armed, ConsumerQueues};
-use fibre_core::internal::queue::{Level, Link, LogicalQueue, Popped, Pushed, QueueKind, Runnable};
+use fibre_core::internal::queue::{
+    Level, Link, MultilevelQueue, Popped, Pushed, QueueKind, Runnable,
+};
 use fibre_core::internal::set::IdleSet;
 use fibre_core::internal::shared_queues::SharedQueues;
 use fibre_core::model::{self, finds_bug, finds_planted};
@@ -17,8 +19,8 @@ use std::ptr::NonNull;
 
 /// Processor 0, which sleeps, and processor 1, which is busy.
 struct Domain {
-    queues: [LogicalQueue; 2],
-    commons: SharedQueues,
+    queues: [MultilevelQueue; 2],
+    shared_queues: SharedQueues,
 }
 
 /// What to leave out.
@@ -50,7 +52,7 @@ fn of(link: Link) -> Runnable {
 }
 
 /// The queue of processor 0, which sleeps there.
-struct Own<'a>(&'a LogicalQueue);
+struct Own<'a>(&'a MultilevelQueue);
 
 impl ConsumerQueues for Own<'_> {
     fn arm(&self) -> bool {
@@ -70,9 +72,11 @@ enum Asleep<'a> {
     Announced(#[allow(dead_code, reason = "kept until the end")] Announced<'a, Own<'a>>),
 }
 
-/// The steps of `rest` up to the sleep. `None`: the processor must not sleep.
+/// The steps of `go_idle` up to the sleep. `None`: the processor must not sleep.
 fn lie_down(domain: &Domain, planted: Planted) -> Option<Asleep<'_>> {
-    let announced = domain.commons.announce(0, Own(&domain.queues[0]), true);
+    let announced = domain
+        .shared_queues
+        .announce(0, Own(&domain.queues[0]), true);
     let asleep = if planted == Planted::NoArm {
         Asleep::Announced(announced)
     } else {
@@ -80,8 +84,8 @@ fn lie_down(domain: &Domain, planted: Planted) -> Option<Asleep<'_>> {
     };
     let second_look = planted != Planted::NoSecondLook;
     let victim = second_look && !domain.queues[1].is_empty();
-    let looks_at_commons = second_look && planted != Planted::NoLookAtCommons;
-    let work = victim || (looks_at_commons && domain.commons.has_work());
+    let looks_at_shared_queues = second_look && planted != Planted::NoLookAtCommons;
+    let work = victim || (looks_at_shared_queues && domain.shared_queues.has_work());
     (!work).then_some(asleep)
 }
 
@@ -89,9 +93,9 @@ fn lie_down(domain: &Domain, planted: Planted) -> Option<Asleep<'_>> {
 fn find_work(domain: &Domain) -> bool {
     let found = |popped| matches!(popped, Popped::Node(_));
     found(domain.queues[0].pop())
-        || found(domain.commons.pop_staged())
+        || found(domain.shared_queues.pop_staged())
         || found(domain.queues[1].pop())
-        || found(domain.commons.pop_background())
+        || found(domain.shared_queues.pop_background())
 }
 
 /// The processor's loop, until it has got its one fibre.
@@ -107,7 +111,7 @@ fn run(domain: &Domain) {
 
 /// `Domain::push_out` by processor 1.
 fn place(domain: &Domain) {
-    place_and(domain, || domain.commons.sleeper(0).unpark());
+    place_and(domain, || domain.shared_queues.sleeper(0).unpark());
 }
 
 /// `Domain::push_out` that does not tell a processor which is claimed before it sleeps.
@@ -117,7 +121,7 @@ fn place_and_forget(domain: &Domain) {
 
 /// `Domain::push_out`; `keep_awake` is for a processor that is claimed before it sleeps.
 fn place_and(domain: &Domain, keep_awake: impl Fn()) {
-    if domain.commons.idle.claim(0).is_some() {
+    if domain.shared_queues.idle.claim(0).is_some() {
         if domain.queues[0].is_armed() {
             wake(domain);
             return;
@@ -125,15 +129,15 @@ fn place_and(domain: &Domain, keep_awake: impl Fn()) {
         keep_awake();
     }
     let _ = domain.queues[1].push(node());
-    if domain.commons.idle.claim(0).is_some() {
-        domain.commons.sleeper(0).unpark();
+    if domain.shared_queues.idle.claim(0).is_some() {
+        domain.shared_queues.sleeper(0).unpark();
     }
 }
 
 /// A foreign waker pushes into the sleeper's own queue.
 fn wake(domain: &Domain) {
     if domain.queues[0].push(node()) == Pushed::WakeConsumer {
-        domain.commons.sleeper(0).unpark();
+        domain.shared_queues.sleeper(0).unpark();
     }
 }
 
@@ -141,26 +145,26 @@ fn wake(domain: &Domain) {
 fn wake_urgently(domain: &Domain) {
     for _ in 0..2 {
         if domain.queues[0].push(urgent()) == Pushed::WakeConsumer {
-            domain.commons.sleeper(0).unpark();
+            domain.shared_queues.sleeper(0).unpark();
         }
     }
 }
 
 /// `Domain::place` by processor 1, of a fibre that any processor may run.
 fn stage(domain: &Domain) {
-    domain.commons.stage(node());
+    domain.shared_queues.stage(node());
 }
 
 /// `Domain::place` by processor 1, of a fibre of the background.
 fn push_background(domain: &Domain) {
-    domain.commons.push_background(node());
+    domain.shared_queues.push_background(node());
 }
 
 /// A domain, and a thread that gives work in it.
 fn with_producer(give: fn(&Domain)) -> (Arc<Domain>, thread::JoinHandle<()>) {
     let domain = Arc::new(Domain {
-        queues: [0, 1].map(|_| LogicalQueue::new(QueueKind::default())),
-        commons: SharedQueues::new(2, QueueKind::default()),
+        queues: [0, 1].map(|_| MultilevelQueue::new(QueueKind::default())),
+        shared_queues: SharedQueues::new(2, QueueKind::default()),
     });
     let producer = Arc::clone(&domain);
     (domain, thread::spawn(move || give(&producer)))
@@ -187,7 +191,7 @@ fn one_attempt(give: fn(&Domain), planted: Planted) {
     producer.join().unwrap();
     if asleep.is_some() {
         assert!(
-            domain.commons.sleeper(0).is_notified(),
+            domain.shared_queues.sleeper(0).is_notified(),
             "it sleeps, and nobody wakes it"
         );
     } else if !served {
@@ -245,7 +249,7 @@ fn what_is_for_all_is_not_overlooked() {
 
 /// Planted: no second look at the queues of the whole cluster.
 #[test]
-fn planted_missing_look_at_the_commons_is_found() {
+fn planted_missing_look_at_the_shared_queues_is_found() {
     finds_bug(|| one_attempt(stage, Planted::NoLookAtCommons));
 }
 

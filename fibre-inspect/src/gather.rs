@@ -1,9 +1,9 @@
 //! All fibres, as they are while their clusters stand still.
 //!
 //! A gatherer takes its memory before a cluster stands still, and none while it does
-//! ([`Inspector`]). Stacks are walked at once, as they are gone a moment later. Equal ones, which
-//! most are, are kept once. The kernel copies each stack: so it does no harm that some belong to a
-//! processor that does not stand still, which may run the fibre, and end it, at any time.
+//! ([`FibreVisitor`]). Stacks are walked at once, as they are gone a moment later. Equal ones,
+//! which most are, are kept once. The kernel copies each stack: so it does no harm that some belong
+//! to a processor that does not stand still, which may run the fibre, and end it, at any time.
 //!
 //! What threads do that do not stand still is asked when all others go on again.
 
@@ -13,7 +13,9 @@ use crate::stack::memory;
 use crate::stack::modules::Modules;
 use crate::stack::unwind::{DEEPEST, End, Frame, Walker};
 use crate::threads::{self, Activity};
-use fibre_core::internal::{ClusterView, FibreView, Inspector, LabelLine, ProcessorView, inspect};
+use fibre_core::internal::{
+    ClusterView, FibreView, FibreVisitor, LabelLine, ProcessorView, inspect,
+};
 use fibre_core::{StuckProcessor, WaitKind, WaitObject};
 use gimli::X86_64;
 use rustix::io::Errno;
@@ -22,7 +24,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// How long a lock of the runtime is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The most different stacks of a cluster.
 const STACKS: usize = 1 << 16;
@@ -146,7 +148,7 @@ pub(crate) fn gather(modules: &Modules) -> Gathered {
         known: HashMap::new(),
         copy: vec![0; COPIED],
     };
-    with_shared_descriptors(|| inspect(&mut gatherer, PATIENCE));
+    with_shared_descriptors(|| inspect(&mut gatherer, TIMEOUT));
     gatherer.sample();
     if let Some(error) = modules.unread {
         let what = format!("where code lies, so there are no stacks: {}", reason(error));
@@ -163,7 +165,7 @@ pub(crate) fn reason(error: Errno) -> String {
     }
 }
 
-impl Inspector for Gatherer<'_> {
+impl FibreVisitor for Gatherer<'_> {
     fn cluster(&mut self, cluster: ClusterView<'_>) {
         let fibres = cluster.live + cluster.live / 8 + MORE;
         let stacks = fibres.min(STACKS);

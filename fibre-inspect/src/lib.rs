@@ -15,12 +15,12 @@
 //! | `gather` | all fibres, as they are while their clusters stand still |
 //! | `symbols` | which functions and lines addresses belong to |
 //! | `names` | names of functions at a length that one can read |
-//! | `circles` | circles of fibres that wait for each other |
-//! | `report` | what a dump has: groups of fibres with equal stacks, circles of owners |
+//! | `cycles` | cycles of fibres that wait for each other |
+//! | `report` | what a dump has: groups of fibres with equal stacks, cycles of owners |
 //! | `form` | the two forms of a report: text and JSON |
 //! | `dump` | the call |
 //! | `output` | writing to where somebody may read, or nobody |
-//! | `bell` | the word that a thread sleeps on until it is asked for something |
+//! | `notifier` | the word that a thread sleeps on until it is asked for something |
 //! | `page` | the page that `fibre-top` reads, and what it says |
 //! | `metrics` | what processors have done so far: a value, lines, a server |
 //! | `settings` | `FIBRE_DEBUG=config`: the settings that hold |
@@ -35,9 +35,7 @@
 #[cfg(not(loom))]
 mod begin;
 #[cfg(not(loom))]
-mod bell;
-#[cfg(not(loom))]
-mod circles;
+mod cycles;
 #[cfg(not(loom))]
 mod descriptors;
 #[cfg(not(loom))]
@@ -52,6 +50,8 @@ mod gdb;
 mod metrics;
 #[cfg(not(loom))]
 mod names;
+#[cfg(not(loom))]
+mod notifier;
 #[cfg(not(loom))]
 mod output;
 /// The page that `fibre-top` reads; for that, and for models, see `tests/loom_page.rs`.

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// How long a reader has to take a piece.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The bytes of a piece: what a pipe takes as a whole, once it can be written to.
 const PIECE: usize = 4096;
@@ -41,21 +41,21 @@ pub(crate) fn standard_error() -> BorrowedFd<'static> {
 
 /// Writes to standard error. There is no other place where it could be said that this has failed.
 pub(crate) fn write_error(text: &str) {
-    write_error_within(text, PATIENCE);
+    write_error_within(text, TIMEOUT);
 }
 
 /// Writes to standard error, as long as somebody reads each piece within this time. Blocks the
 /// thread meanwhile. `false`: not all of it was written.
-pub(crate) fn write_error_within(text: &str, patience: Duration) -> bool {
-    write_within(standard_error(), text.as_bytes(), patience).is_ok()
+pub(crate) fn write_error_within(text: &str, timeout: Duration) -> bool {
+    write_within(standard_error(), text.as_bytes(), timeout).is_ok()
 }
 
 /// Whether a piece can be written to a descriptor, or will be in time. Async-signal-safe.
-pub(crate) fn can_write(output: impl AsFd, patience: Duration) -> bool {
+pub(crate) fn can_write(output: impl AsFd, timeout: Duration) -> bool {
     let mut wanted = [PollFd::new(&output, PollFlags::OUT)];
     let limit = Timespec {
-        tv_sec: patience.as_secs() as i64,
-        tv_nsec: i64::from(patience.subsec_nanos()),
+        tv_sec: timeout.as_secs() as i64,
+        tv_nsec: i64::from(timeout.subsec_nanos()),
     };
     let ready = retry_on_intr(|| poll(&mut wanted, Some(&limit)));
     ready.is_ok_and(|count| count > 0) && !wanted[0].revents().contains(PollFlags::NVAL)
@@ -67,17 +67,17 @@ pub(crate) fn can_write(output: impl AsFd, patience: Duration) -> bool {
 ///
 /// The kernel's, or that nobody reads.
 pub(crate) fn write_all(output: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Unwritten> {
-    write_within(output, bytes, PATIENCE)
+    write_within(output, bytes, TIMEOUT)
 }
 
 /// [`write_all`] to one who takes each piece within this time.
 fn write_within(
     output: BorrowedFd<'_>,
     mut bytes: &[u8],
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), Unwritten> {
     while !bytes.is_empty() {
-        if !can_write(output, patience) {
+        if !can_write(output, timeout) {
             return Err(Unwritten::NoReader);
         }
         let piece = &bytes[..bytes.len().min(PIECE)];

@@ -1,9 +1,9 @@
-//! What a dump has: groups of fibres with equal stacks, and circles of owners.
+//! What a dump has: groups of fibres with equal stacks, and cycles of owners.
 //!
 //! Fibres that run and keep their processors come first, and then groups by their size: what one
 //! fibre does that no other does is worth more than what a thousand do.
 
-use crate::circles::circles;
+use crate::cycles::cycles;
 use crate::gather::{Fibre, Gathered, State};
 use crate::stack::modules::Modules;
 use crate::stack::unwind::End;
@@ -32,8 +32,8 @@ pub(crate) struct Group {
 pub(crate) struct Report<'m> {
     pub found: Gathered,
     pub groups: Vec<Group>,
-    /// Circles of fibres that each wait for what the next one has.
-    pub circles: Vec<Vec<u64>>,
+    /// Cycles of fibres that each wait for what the next one has.
+    pub cycles: Vec<Vec<u64>>,
     /// The places of fibres, by their numbers.
     by_id: HashMap<u64, usize>,
     pub symbols: Symbols<'m>,
@@ -53,7 +53,7 @@ impl<'m> Report<'m> {
         let time = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             groups: groups(&found),
-            circles: circles_of(&found),
+            cycles: circles_of(&found),
             by_id,
             symbols: Symbols::new(modules),
             time: time.unwrap_or_default(),
@@ -156,7 +156,7 @@ fn groups(found: &Gathered) -> Vec<Group> {
     groups
 }
 
-/// The circles of fibres that wait for each other, as far as owners are known.
+/// The cycles of fibres that wait for each other, as far as owners are known.
 fn circles_of(found: &Gathered) -> Vec<Vec<u64>> {
     let waits = found
         .fibres
@@ -165,5 +165,5 @@ fn circles_of(found: &Gathered) -> Vec<Vec<u64>> {
     let owned: Vec<_> = waits
         .filter_map(|fibre| Some((fibre.id, fibre.owner?)))
         .collect();
-    circles(&owned)
+    cycles(&owned)
 }

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a thread has to answer.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long it has to finish an answer that it has begun.
 const LONG_PATIENCE: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ const LONG_PATIENCE: Duration = Duration::from_secs(1);
 const BETWEEN: Duration = Duration::from_micros(100);
 
 /// The most bytes of a stack that are copied.
-const LONGEST: usize = 256 << 10;
+const MAX_STACK: usize = 256 << 10;
 
 /// The signal.
 const SIGNAL: i32 = libc::SIGPROF;
@@ -57,7 +57,7 @@ struct Question {
     registers: [AtomicU64; REGISTERS.len()],
     /// The answer: the bytes of the stack that have been copied.
     copied: AtomicUsize,
-    /// Where they go; there is room for [`LONGEST`].
+    /// Where they go; there is room for [`MAX_STACK`].
     copy: AtomicPtr<u8>,
 }
 
@@ -96,8 +96,8 @@ impl Sample {
 /// The bytes of the stack above an address, a few of those below included, which functions without
 /// calls use.
 pub(crate) fn copy_of(stack: usize) -> Vec<u8> {
-    let end = stack_bounds_at(stack).map_or(stack + LONGEST, |bounds| bounds.end + 16);
-    let mut bytes = vec![0; LONGEST.min(end - stack)];
+    let end = stack_bounds_at(stack).map_or(stack + MAX_STACK, |bounds| bounds.end + 16);
+    let mut bytes = vec![0; MAX_STACK.min(end - stack)];
     let length = memory::read(stack, &mut bytes);
     bytes.truncate(length);
     bytes
@@ -139,8 +139,8 @@ pub(crate) fn by_signal(thread: i32) -> Result<Sample, &'static str> {
     QUESTION.word.ask(thread);
     // SAFETY: a signal for a thread of this process, with its handler installed.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) } == 0;
-    let patience = if sent { PATIENCE } else { Duration::ZERO };
-    if !answered_within(patience) {
+    let timeout = if sent { TIMEOUT } else { Duration::ZERO };
+    if !answered_within(timeout) {
         match QUESTION.word.give_up() {
             GaveUp::InTime if sent => return Err("its thread did not answer a signal"),
             GaveUp::InTime => return Err("its thread has ended"),
@@ -155,8 +155,8 @@ pub(crate) fn by_signal(thread: i32) -> Result<Sample, &'static str> {
 }
 
 /// Whether the answer comes in time.
-fn answered_within(patience: Duration) -> bool {
-    let deadline = Instant::now() + patience;
+fn answered_within(timeout: Duration) -> bool {
+    let deadline = Instant::now() + timeout;
     loop {
         if QUESTION.word.collect() {
             return true;
@@ -184,10 +184,10 @@ fn answer() -> Sample {
 /// Makes room for answers, and installs the handler. `false`: there is no memory.
 fn install() -> bool {
     let mut room: Vec<u8> = Vec::new();
-    if room.try_reserve_exact(LONGEST).is_err() {
+    if room.try_reserve_exact(MAX_STACK).is_err() {
         return false;
     }
-    room.resize(LONGEST, 0);
+    room.resize(MAX_STACK, 0);
     memory::prepare();
     QUESTION
         .copy
@@ -222,9 +222,9 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
         }
         let stack = machine.gregs[libc::REG_RSP as usize] as usize;
         let copy = QUESTION.copy.load(Ordering::Relaxed);
-        let end = stack_bounds_at(stack).map_or(stack + LONGEST, |bounds| bounds.end + 16);
+        let end = stack_bounds_at(stack).map_or(stack + MAX_STACK, |bounds| bounds.end + 16);
         // SAFETY: there is room for so many bytes, which the word has made this thread's.
-        let copy = unsafe { std::slice::from_raw_parts_mut(copy, LONGEST.min(end - stack)) };
+        let copy = unsafe { std::slice::from_raw_parts_mut(copy, MAX_STACK.min(end - stack)) };
         let copied = memory::read(stack, copy);
         QUESTION.copied.store(copied, Ordering::Relaxed);
         QUESTION.word.finish();

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 /// How long standard error may take a piece.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the variables of the whole process stand for that are not set; those that are not here are
 /// of a cluster, of I/O, or say themselves what happens.
@@ -42,7 +42,7 @@ pub(crate) fn begin() {
         settings.extend(io_settings(word));
         let mut text = table(&format!("settings of cluster {cluster:?}"), &settings);
         text.push_str(&table("settings of the process", &of_process()));
-        write_error_within(&text, PATIENCE);
+        write_error_within(&text, TIMEOUT);
     }
 }
 

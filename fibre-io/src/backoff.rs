@@ -21,7 +21,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const DOUBLINGS: u32 = 7;
 
 /// The longest pause.
-const LONGEST: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_millis(100);
 
 /// The acceptors that wait for a descriptor.
 static STARVED: Locked<WaitList> = Locked::new(WaitList::new());
@@ -40,14 +40,14 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Waits, if the last accept found no descriptor, but no longer than `patience` allows. Blocks
+    /// Waits, if the last accept found no descriptor, but no longer than `timeout` allows. Blocks
     /// the fibre (or thread). `number` is the listener that the fibre is shown to wait for.
     ///
     /// # Errors
     ///
     /// When cancellation, or a time-out around the call, has ended the wait. A caller that tried
     /// then would find no descriptor again, and never hear of its end.
-    pub(crate) fn pause(&self, number: u32, patience: Timeout<'_>) -> Result<(), Cancelled> {
+    pub(crate) fn pause(&self, number: u32, timeout: Timeout<'_>) -> Result<(), Cancelled> {
         let failures = self.failures.load(Ordering::Relaxed);
         if failures == 0 {
             return Ok(());
@@ -55,7 +55,7 @@ impl Backoff {
         STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
         let end = earlier(
             Some(Instant::now() + pause_after(failures)),
-            Clock::new(patience).term().end,
+            Clock::new(timeout).term().end,
         );
         let awaited = WaitObject::numbered(WaitKind::Io, number);
         let wait = ListWait::new(awaited, Limit::of(end));
@@ -150,7 +150,7 @@ impl Pause {
 
 /// How long to wait after so many failures (at least one).
 fn pause_after(failures: u32) -> Duration {
-    (SHORTEST * (1 << (failures - 1).min(DOUBLINGS))).min(LONGEST)
+    (SHORTEST * (1 << (failures - 1).min(DOUBLINGS))).min(MAX_PAUSE)
 }
 
 /// Called after this runtime has closed a descriptor: lets one acceptor try.

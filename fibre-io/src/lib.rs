@@ -13,7 +13,7 @@
 //! | `timeout` | how long a call may wait |
 //! | `buffers` | buffers that connections share |
 //! | `forward` | reading and writing through a value, as through a reference |
-//! | `seen` | a cursor into a count of arrivals |
+//! | `sequence_cursor` | a cursor into a count of arrivals |
 //! | `shut_down` | listeners that are shut down, which the kernel does not report |
 //! | `config` | the choices of each cluster |
 //! | `gate` | readiness of one direction, and the fibres that wait for it |
@@ -82,7 +82,7 @@ pub mod raw;
 mod readiness;
 #[cfg(not(loom))]
 mod retry;
-pub mod seen;
+pub mod sequence_cursor;
 #[cfg(not(loom))]
 mod shut_down;
 #[cfg(not(loom))]

@@ -22,7 +22,7 @@ const YIELDS: u32 = 4;
 const SHORTEST: Duration = Duration::from_micros(50);
 
 /// The longest sleep.
-const LONGEST: Duration = Duration::from_millis(5);
+const MAX_PAUSE: Duration = Duration::from_millis(5);
 
 /// Lets other fibres run before a read; where reads do not yield, once the slice is used up.
 ///
@@ -55,8 +55,8 @@ pub(crate) fn pause(turn: &mut Turn<'_>, pauses: &mut u32) -> Result<bool, Cance
         None => yield_cancellable()?,
         Some(sleeps) => {
             let pause = SHORTEST * (1 << sleeps.min(10));
-            let left = end.map_or(LONGEST, |end| end - now);
-            sleep_within(pause.min(LONGEST).min(left))?;
+            let left = end.map_or(MAX_PAUSE, |end| end - now);
+            sleep_within(pause.min(MAX_PAUSE).min(left))?;
         }
     }
     *pauses = pauses.saturating_add(1);

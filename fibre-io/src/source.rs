@@ -173,7 +173,7 @@ impl<F: AsFd> Source<F> {
 
     /// Calls `operation` until it neither would block nor was interrupted, and waits for
     /// `direction` between two tries: the funnel. Blocks the fibre, or the thread
-    /// if the caller is not a fibre, for as long as `patience` allows.
+    /// if the caller is not a fibre, for as long as `timeout` allows.
     ///
     /// `operation` also says whether it left something ([`Left`]). If not, the next call waits for
     /// an event without trying first.
@@ -191,10 +191,10 @@ impl<F: AsFd> Source<F> {
     pub fn io<T>(
         &self,
         direction: Direction,
-        patience: Timeout<'_>,
+        timeout: Timeout<'_>,
         operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
-        self.io_from(Progress::new(direction, false), patience, operation)
+        self.io_from(Progress::new(direction, false), timeout, operation)
     }
 
     /// [`io`](Self::io) for a call that may have made some progress already.
@@ -206,17 +206,17 @@ impl<F: AsFd> Source<F> {
     pub(crate) fn io_from<T>(
         &self,
         mut progress: Progress,
-        patience: Timeout<'_>,
+        timeout: Timeout<'_>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
-        let mut turn = Turn::new(patience);
+        let mut turn = Turn::new(timeout);
         let operation = || operation(self.as_fd());
         (&mut &*self).run::<TOLD, _>(&mut turn, &mut progress, operation)
     }
 
     /// [`io`](Self::io) for operations that no event may report. It tries again after pauses of up
     /// to 5 ms, and leaves the gate's readiness to other calls. Blocks the fibre (or thread) for as
-    /// long as `patience` allows.
+    /// long as `timeout` allows.
     ///
     /// # Errors
     ///
@@ -224,10 +224,10 @@ impl<F: AsFd> Source<F> {
     pub fn io_untold<T>(
         &self,
         direction: Direction,
-        patience: Timeout<'_>,
+        timeout: Timeout<'_>,
         mut operation: impl FnMut(BorrowedFd<'_>) -> Result<T, Errno>,
     ) -> io::Result<T> {
-        let mut turn = Turn::new(patience);
+        let mut turn = Turn::new(timeout);
         let mut progress = Progress::new(direction, false);
         let operation = || Ok((operation(self.as_fd())?, Left::More));
         (&mut &*self).run::<UNTOLD, _>(&mut turn, &mut progress, operation)

@@ -105,7 +105,8 @@ impl TaskTurn {
         }
     }
 
-    /// Enters the gate's list, unless an event has come since `seen`. Returns whether it did.
+    /// Enters the gate's list, unless an event has come since `sequence_cursor`. Returns whether it
+    /// did.
     fn enter(&mut self, gate: &'static Gate, seen: Snapshot, waker: &Waker) -> bool {
         let wait = TaskWait::new(Node::new());
         // Nobody has resumed it yet.

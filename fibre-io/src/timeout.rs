@@ -150,7 +150,7 @@ impl TimeLimit {
 #[derive(Debug)]
 pub(crate) struct Clock<'a> {
     /// The limit that the call was given.
-    patience: Timeout<'a>,
+    timeout: Timeout<'a>,
     /// When the time-out ends that the socket had when the call first had to wait. One that is set
     /// later is for later calls.
     by_timeout: Option<Option<Instant>>,
@@ -168,9 +168,9 @@ pub(crate) struct Term {
 impl<'a> Clock<'a> {
     /// The clock of a call that has not waited yet.
     #[inline]
-    pub(crate) fn new(patience: Timeout<'a>) -> Self {
+    pub(crate) fn new(timeout: Timeout<'a>) -> Self {
         Self {
-            patience,
+            timeout,
             by_timeout: None,
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Clock<'a> {
     /// Until when the call may wait, as things are now.
     #[inline]
     pub(crate) fn term(&mut self) -> Term {
-        let end = match self.patience {
+        let end = match self.timeout {
             Timeout::Endless => None,
             Timeout::Until(end) => Some(end),
             Timeout::Set(limit) if limit.is_unset() => *self.by_timeout.get_or_insert(None),
@@ -206,7 +206,7 @@ impl<'a> Clock<'a> {
     /// Whether the deadline is still the one that `term` follows from.
     #[inline]
     pub(crate) fn is_current(&self, term: Term) -> bool {
-        match self.patience {
+        match self.timeout {
             Timeout::Endless | Timeout::Until(_) => true,
             Timeout::Set(limit) => limit.deadline.load(Ordering::Relaxed) == term.deadline,
         }

@@ -4,7 +4,7 @@
 #![cfg(loom)]
 
 use fibre_core::model::{check, finds_planted};
-use fibre_io::seen::SequenceCursor;
+use fibre_io::sequence_cursor::SequenceCursor;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;

@@ -26,7 +26,7 @@ const SHOWN: usize = 32;
 static SWITCH: DebugFlag = DebugFlag::new("FIBRE_LOCK_PROFILE").with_report(say_all);
 
 /// All places where a call has waited.
-static PLACES: [AtomicPtr<Place>; LISTS] = [const { AtomicPtr::new(ptr::null_mut()) }; LISTS];
+static PLACES: [AtomicPtr<Site>; LISTS] = [const { AtomicPtr::new(ptr::null_mut()) }; LISTS];
 
 /// How a call ended that found its lock taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,14 +57,14 @@ impl Contended {
     #[inline]
     pub(crate) fn end(self, how: Ending) {
         if let Some((since, location)) = self.0 {
-            Place::of(location).count(how, since.elapsed());
+            Site::of(location).count(how, since.elapsed());
         }
     }
 }
 
 /// The sums of one place. Never freed.
 #[derive(Debug)]
-struct Place {
+struct Site {
     location: &'static Location<'static>,
     /// The next one of its list.
     next: *const Self,
@@ -77,9 +77,9 @@ struct Place {
 }
 
 // SAFETY: what `next` points to is never freed, and never changed but by its atomics.
-unsafe impl Sync for Place {}
+unsafe impl Sync for Site {}
 
-impl Place {
+impl Site {
     /// The entry of a place, made if there is none yet.
     fn of(location: &'static Location<'static>) -> &'static Self {
         let list = &PLACES[(location.line() * 31 + location.column()) as usize % LISTS];
@@ -142,9 +142,9 @@ impl Place {
 }
 
 /// The entries of a list.
-fn all(first: *const Place) -> impl Iterator<Item = &'static Place> {
+fn all(first: *const Site) -> impl Iterator<Item = &'static Site> {
     // SAFETY: published entries are complete, by release and acquire, and never freed.
-    let entry = |place: *const Place| unsafe { place.as_ref() };
+    let entry = |place: *const Site| unsafe { place.as_ref() };
     std::iter::successors(entry(first), move |place| entry(place.next))
 }
 
@@ -234,10 +234,7 @@ impl fmt::Display for Contention {
 #[must_use]
 pub fn contention() -> Contention {
     let lists = PLACES.iter().map(|first| first.load(Ordering::Acquire));
-    let mut places: Vec<_> = lists
-        .flat_map(|first| all(first))
-        .map(Place::read)
-        .collect();
+    let mut places: Vec<_> = lists.flat_map(|first| all(first)).map(Site::read).collect();
     places.sort_by_key(|place| std::cmp::Reverse(place.waited));
     Contention(places)
 }

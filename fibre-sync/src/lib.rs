@@ -27,7 +27,7 @@
 //! | `block_on` | running a future, by a fibre or thread that blocks |
 //! | `once`, `once_lock`, `lazy_lock` | one-time initialisation |
 //! | `channel` | values from senders to receivers |
-//! | `roll`, `group` | fibres that succeed or fail together |
+//! | `members`, `group` | fibres that succeed or fail together |
 //! | `raw` | forms for the C library: no guards, error numbers |
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
@@ -48,6 +48,8 @@ pub mod faults;
 mod group;
 mod lazy_lock;
 pub mod lock;
+#[doc(hidden)]
+pub mod members;
 mod mutex;
 mod notify;
 mod once;
@@ -58,8 +60,6 @@ mod owner;
 mod permit;
 pub mod raw;
 mod raw_rw_lock;
-#[doc(hidden)]
-pub mod roll;
 mod rw_lock;
 mod rw_word;
 pub mod selection;

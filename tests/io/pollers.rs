@@ -297,20 +297,20 @@ impl Driver for Slow {
 #[test]
 fn who_polls_for_another_one_keeps_no_wake_up() {
     let cluster = Cluster::builder().processors(2).build().unwrap();
-    let halts: Arc<Mutex<Vec<Arc<Slow>>>> = Arc::default();
-    let made = Arc::clone(&halts);
+    let drivers: Arc<Mutex<Vec<Arc<Slow>>>> = Arc::default();
+    let made = Arc::clone(&drivers);
     let installs = move || {
         fibre_core::internal::with_drivers(0, |all| {
             all.own(|| {
-                let halt = Arc::<Slow>::default();
-                made.lock().unwrap().push(Arc::clone(&halt));
-                Ok(halt)
+                let driver = Arc::<Slow>::default();
+                made.lock().unwrap().push(Arc::clone(&driver));
+                Ok(driver)
             })
         })
         .is_ok()
     };
     assert!(watched(|| cluster.spawn(installs).join().unwrap()));
-    let first = Arc::clone(&halts.lock().unwrap()[0]);
+    let first = Arc::clone(&drivers.lock().unwrap()[0]);
     let on_first = || Builder::new().on_processor(0);
     let owned = Arc::clone(&first);
     let computes = move || {

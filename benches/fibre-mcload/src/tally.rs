@@ -7,7 +7,7 @@ use hdrhistogram::{CreationError, Histogram};
 use serde::Serialize;
 
 /// The longest time that is told apart, in nanoseconds; longer ones count as that.
-const LONGEST: u64 = 100_000_000_000;
+const MAX_NANOSECONDS: u64 = 100_000_000_000;
 
 /// Descriptions of wrong answers that are kept.
 const EXAMPLES: usize = 8;
@@ -23,7 +23,7 @@ impl Times {
     ///
     /// None in practice: the bounds are right.
     pub fn new() -> Result<Self, CreationError> {
-        Histogram::new_with_bounds(1, LONGEST, 3).map(Self)
+        Histogram::new_with_bounds(1, MAX_NANOSECONDS, 3).map(Self)
     }
 
     /// Adds a time.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The longest time-out accepted, so that deadlines cannot overflow.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads a duration with its unit, such as `1.5s` or `300ms`; a number without one is in seconds,
 /// and may have a fraction.
@@ -18,7 +18,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     };
     match duration {
         Ok(Duration::ZERO) => Err("must be more than zero".to_owned()),
-        Ok(duration) if duration > LONGEST => Err("must be at most a day".to_owned()),
+        Ok(duration) if duration > MAX_TIME => Err("must be at most a day".to_owned()),
         duration => duration,
     }
 }

@@ -130,8 +130,8 @@ impl<M: Send + 'static> ActorRef<M> {
     #[inline]
     fn send_limited(&self, message: M, limit: Option<Limit>) -> Result<(), SendError<M>> {
         // An actor that waits for room in its own mailbox would wait for itself.
-        let patience = || limit.filter(|_| !self.is_caller());
-        let activation = self.inbox().send(message, patience)?;
+        let timeout = || limit.filter(|_| !self.is_caller());
+        let activation = self.inbox().send(message, timeout)?;
         match Cell::follow(&self.activity, activation) {
             Some(message) => Err(SendError::Stopped(message)),
             None => Ok(()),

@@ -19,9 +19,9 @@ use crate::clock::{Alarm, Clock};
 use crate::exit::ExitReason;
 use crate::inbox::Inbox;
 use crate::mailbox::Mailbox;
+use crate::message_queue::Backlog;
 use crate::next::Activation;
-use crate::pile::Backlog;
-use crate::registry::{Member, Seat};
+use crate::registry::{Member, MemberId};
 use crate::system::System;
 use crate::watchers::End;
 use fibre_core::internal::{drop_quietly, end_in_turn, warn};
@@ -55,7 +55,7 @@ struct Owned<M> {
     /// What it shares with its like.
     system: Arc<System>,
     /// Its place among those that are stopped together.
-    seat: Option<Seat>,
+    member_id: Option<MemberId>,
 }
 
 /// What an actor does, whatever its type is.
@@ -122,7 +122,7 @@ impl<M: Send + 'static> Cell<M> {
             backlog: Backlog::new(),
             alarms: Alarms::default(),
             system: Arc::clone(system),
-            seat: None,
+            member_id: None,
         };
         Self {
             inbox,
@@ -135,10 +135,10 @@ impl<M: Send + 'static> Cell<M> {
     /// # Safety
     ///
     /// The actor has not been scheduled.
-    pub(crate) unsafe fn set_seat(&self, seat: Seat) {
+    pub(crate) unsafe fn set_member_id(&self, member_id: MemberId) {
         // SAFETY: a new actor is active, so its spawner owns it until it schedules it.
         if let Some(owned) = unsafe { &mut *self.owned.get() } {
-            owned.seat = Some(seat);
+            owned.member_id = Some(member_id);
         }
     }
 
@@ -243,7 +243,7 @@ impl<M: Send + 'static> Cell<M> {
         let Owned {
             actor,
             system,
-            seat,
+            member_id,
             ..
         } = owned;
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(actor)));
@@ -253,8 +253,8 @@ impl<M: Send + 'static> Cell<M> {
             is_left_behind: false,
         };
         this.inbox.finish(end).tell(end);
-        if let (Some(registry), Some(seat)) = (&system.registry, seat) {
-            registry.leave(seat);
+        if let (Some(registry), Some(member_id)) = (&system.registry, member_id) {
+            registry.leave(member_id);
         }
     }
 }

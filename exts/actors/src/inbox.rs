@@ -44,8 +44,8 @@ use crate::errors::SendError;
 use crate::exit::ExitReason;
 use crate::faults;
 use crate::mailbox::Mailbox;
+use crate::message_queue::{Backlog, MessageQueue, Room};
 use crate::next::{Activation, Mark, Next};
-use crate::pile::{Backlog, Pile, Room};
 use crate::ring::{Put, Ring, Shown};
 use crate::watchers::{End, WatchKey, WatchRoom, Watcher, Watchers};
 use fibre_core::internal::{Outcome, ShortGuard, ShortLock, drop_quietly};
@@ -83,7 +83,7 @@ struct State<M> {
 
 /// The messages.
 enum Store<M> {
-    Unbounded(Pile<M>),
+    Unbounded(MessageQueue<M>),
     Bounded(Box<Ring<M>>),
 }
 
@@ -112,7 +112,7 @@ enum Offered<M> {
 
 /// What an offer needs before it can be made.
 enum Lack {
-    /// Room for so many messages in a pile.
+    /// Room for so many more messages.
     Room(usize),
     /// Memory for so many messages in a ring.
     Memory(usize),
@@ -125,7 +125,7 @@ impl<M> Inbox<M> {
     #[must_use]
     pub fn new(mailbox: Mailbox) -> Self {
         let store = match mailbox {
-            Mailbox::Unbounded => Store::Unbounded(Pile::new()),
+            Mailbox::Unbounded => Store::Unbounded(MessageQueue::new()),
             Mailbox::Bounded {
                 capacity,
                 when_full,
@@ -147,7 +147,7 @@ impl<M> Inbox<M> {
     }
 
     /// Sends a message. Blocks the fibre, or the thread, while there is no room, if the mailbox
-    /// lets its senders wait, and there is a `patience`.
+    /// lets its senders wait, and there is a `timeout`.
     ///
     /// # Errors
     ///
@@ -156,13 +156,13 @@ impl<M> Inbox<M> {
     pub fn send(
         &self,
         message: M,
-        patience: impl FnOnce() -> Option<Limit>,
+        timeout: impl FnOnce() -> Option<Limit>,
     ) -> Result<Activation, SendError<M>> {
         match self.offer(message, false) {
             Offered::Accepted(activation, _) => Ok(activation),
             Offered::Stopped(message) => Err(SendError::Stopped(message)),
             Offered::Full(message) => Err(SendError::Full(message)),
-            Offered::NoRoom(message) => match patience() {
+            Offered::NoRoom(message) => match timeout() {
                 None => Err(SendError::Full(message)),
                 Some(limit) => self.wait_for_room(message, limit),
             },
@@ -211,8 +211,8 @@ impl<M> Inbox<M> {
     #[inline]
     fn put(mut state: ShortGuard<'_, State<M>>, message: M, beyond: bool) -> Offered<M> {
         let dropped = match &mut state.store {
-            Store::Unbounded(pile) => {
-                pile.put(message);
+            Store::Unbounded(message_queue) => {
+                message_queue.put(message);
                 None
             }
             Store::Bounded(ring) => match ring.put(message, beyond) {
@@ -239,7 +239,7 @@ impl<M> Inbox<M> {
                 let room = Room::new(messages);
                 let mut state = self.state.lock();
                 let superfluous = match &mut state.store {
-                    Store::Unbounded(pile) => pile.bring(room),
+                    Store::Unbounded(message_queue) => message_queue.bring(room),
                     Store::Bounded(_) => Some(room),
                 };
                 drop(state);
@@ -342,8 +342,8 @@ impl<M> Inbox<M> {
             return Next::End(reason);
         }
         match &mut state.store {
-            Store::Unbounded(pile) if !pile.is_empty() => {
-                let taken = pile.take(backlog.give_buffer());
+            Store::Unbounded(message_queue) if !message_queue.is_empty() => {
+                let taken = message_queue.take(backlog.give_buffer());
                 drop(state);
                 backlog.fill(taken);
                 return Next::Handle;
@@ -381,7 +381,7 @@ impl<M> Inbox<M> {
         }
         state.active = false;
         let superfluous = match &mut state.store {
-            Store::Unbounded(pile) => pile.keep_one(backlog.give_buffer()),
+            Store::Unbounded(message_queue) => message_queue.keep_one(backlog.give_buffer()),
             Store::Bounded(_) => Vec::new(),
         };
         drop(state);
@@ -501,8 +501,8 @@ impl<M> Inbox<M> {
         let mut state = self.state.lock();
         let refused = state.refuse_waiting();
         match &mut state.store {
-            Store::Unbounded(pile) => {
-                let taken = pile.take(Vec::new());
+            Store::Unbounded(message_queue) => {
+                let taken = message_queue.take(Vec::new());
                 drop(state);
                 backlog.fill(taken);
             }
@@ -632,7 +632,7 @@ impl<M> State<M> {
     #[inline]
     fn lack(&self) -> Option<Lack> {
         match &self.store {
-            Store::Unbounded(pile) => pile.lacks_room().map(Lack::Room),
+            Store::Unbounded(message_queue) => message_queue.lacks_room().map(Lack::Room),
             Store::Bounded(ring) => ring.lacks_memory().map(Lack::Memory),
         }
     }

@@ -77,7 +77,7 @@
 //! | `faults` | the names of faults that models plant |
 //! | `mailbox`, `exit` | how many messages may wait; how an actor ends |
 //! | `errors` | why a message was not sent, and why there is no answer |
-//! | `pile`, `ring` | the messages of mailboxes without and with a bound |
+//! | `message_queue`, `ring` | the messages of mailboxes without and with a bound |
 //! | `slots` | a table with numbered places |
 //! | `watchers` | those that are told about an end |
 //! | `next` | what an activation does next |
@@ -113,10 +113,10 @@ mod exit;
 pub mod faults;
 mod inbox;
 mod mailbox;
+mod message_queue;
 mod next;
 #[cfg(not(loom))]
 mod pending;
-mod pile;
 #[cfg(not(loom))]
 mod policy;
 #[cfg(not(loom))]
@@ -139,8 +139,8 @@ mod watchers;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::inbox::Inbox;
+    pub use crate::message_queue::Backlog;
     pub use crate::next::{Activation, Mark, Next};
-    pub use crate::pile::Backlog;
     pub use crate::watchers::{End, WatchKey, Watchers};
 
     /// The bytes of an actor's cell, without the actor, for tests.

@@ -60,7 +60,7 @@ pub(crate) struct Registry {
 
 /// Where a member stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seat(u32);
+pub(crate) struct MemberId(u32);
 
 impl Registry {
     /// A registry without members.
@@ -74,7 +74,7 @@ impl Registry {
     }
 
     /// Enters a member. The caller closes it if all are [being stopped](Self::is_stopping).
-    pub(crate) fn enter(&self, member: Arc<dyn Member>) -> Seat {
+    pub(crate) fn enter(&self, member: Arc<dyn Member>) -> MemberId {
         self.members.fetch_add(1, Ordering::SeqCst);
         let index = fibre_core::processor().unwrap_or(0) % PARTS;
         let mut room = Room::none();
@@ -87,14 +87,14 @@ impl Registry {
             }
             let slot = part.put(member);
             drop(part);
-            return Seat(slot << PART_BITS | index as u32);
+            return MemberId(slot << PART_BITS | index as u32);
         }
     }
 
     /// Lets a member go that has ended.
-    pub(crate) fn leave(&self, Seat(seat): Seat) {
-        let part = &self.parts[seat as usize % PARTS];
-        let member = part.lock().take(seat >> PART_BITS);
+    pub(crate) fn leave(&self, MemberId(member_id): MemberId) {
+        let part = &self.parts[member_id as usize % PARTS];
+        let member = part.lock().take(member_id >> PART_BITS);
         drop(member);
         let last = self.members.fetch_sub(1, Ordering::SeqCst) == 1;
         if last && self.is_stopping() {
@@ -198,10 +198,10 @@ mod tests {
     fn all_are_shown_that_have_not_left() {
         let (registry, closed) = (Registry::new(), Arc::new(AtomicUsize::new(0)));
         let enter = |id| registry.enter(Arc::new(Closed(id, Arc::clone(&closed))));
-        let seats: Vec<_> = (0..1000).map(enter).collect();
+        let member_ids: Vec<_> = (0..1000).map(enter).collect();
         assert_eq!(registry.len(), 1000);
-        for seat in seats.into_iter().skip(1).step_by(2) {
-            registry.leave(seat);
+        for member_id in member_ids.into_iter().skip(1).step_by(2) {
+            registry.leave(member_id);
         }
         (1000..1100).for_each(|id| _ = enter(id));
         assert_eq!(registry.len(), 600);
@@ -221,12 +221,13 @@ mod tests {
             let registry = Registry::new();
             assert!(registry.wait_until_empty(None));
             let count = Arc::new(AtomicUsize::new(0));
-            let seats = [0, 1].map(|id| registry.enter(Arc::new(Closed(id, Arc::clone(&count)))));
+            let member_ids =
+                [0, 1].map(|id| registry.enter(Arc::new(Closed(id, Arc::clone(&count)))));
             assert!(!registry.wait_until_empty(Some(Instant::now())));
             thread::scope(|scope| {
-                for seat in seats {
+                for member_id in member_ids {
                     let registry = &registry;
-                    scope.spawn(move || registry.leave(seat));
+                    scope.spawn(move || registry.leave(member_id));
                 }
                 registry.begin_to_stop();
                 assert!(registry.wait_until_empty(None));

@@ -142,9 +142,9 @@ impl Builder {
         let cell = Cell::new(self.mailbox, player, system);
         let activity = self.fibre.activity(system.cluster(), cell)?;
         if let Some(registry) = &system.registry {
-            let seat = registry.enter(Arc::new(Enrolled(activity.clone())));
+            let member_id = registry.enter(Arc::new(Enrolled(activity.clone())));
             // SAFETY: it has not been scheduled, which whoever creates an actor does.
-            unsafe { activity.set_seat(seat) };
+            unsafe { activity.set_member_id(member_id) };
             if registry.is_stopping() {
                 // It is active: the schedule below is the answer.
                 let _ = activity.inbox.close(ExitReason::ClusterStopped);

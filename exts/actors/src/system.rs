@@ -4,7 +4,7 @@
 use crate::clock::Clock;
 use crate::registry::Registry;
 use fibre_core::Cluster;
-use fibre_core::internal::{Resident, reside};
+use fibre_core::internal::{StopListener, listen_for_stop};
 use std::io;
 use std::sync::{Arc, LazyLock, Weak};
 
@@ -38,8 +38,8 @@ impl System {
             clock: Arc::new(Clock::new()),
             registry: Some(Registry::new()),
         });
-        let resident: Weak<Self> = Arc::downgrade(&system);
-        if !reside(&cluster, resident) {
+        let stop_listener: Weak<Self> = Arc::downgrade(&system);
+        if !listen_for_stop(&cluster, stop_listener) {
             system.clock.close();
         }
         system
@@ -73,7 +73,7 @@ impl System {
     }
 }
 
-impl Resident for System {
+impl StopListener for System {
     fn cluster_stops(&self) {
         self.clock.close();
     }

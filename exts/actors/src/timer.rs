@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The longest time of a timer, about a century: longer ones mean for ever.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+const MAX_DELAY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// A timer that is pending. Dropping it cancels the timer; so does the end of the actor. A message
 /// that it has sent already stays in the mailbox.
@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 ///
 /// /// Gives up on a client that is silent for too long.
 /// struct Session {
-///     patience: Option<Timer>,
+///     timeout: Option<Timer>,
 /// }
 ///
 /// enum Event {
@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 ///
 ///     fn started(&mut self, context: &mut Context<'_, Self>) {
 ///         let silence = Duration::from_millis(5);
-///         self.patience = Some(context.after(silence, Event::Silence));
+///         self.timeout = Some(context.after(silence, Event::Silence));
 ///     }
 ///
 ///     fn handle(&mut self, event: Event, context: &mut Context<'_, Self>) {
@@ -45,7 +45,7 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 ///     }
 /// }
 ///
-/// let session = fibre_actors::spawn(Session { patience: None });
+/// let session = fibre_actors::spawn(Session { timeout: None });
 /// session.wait();
 /// ```
 #[must_use = "dropping a timer cancels it; `detach` lets it go on"]
@@ -192,7 +192,7 @@ impl<A: Actor> Context<'_, A> {
         F: FnMut() -> Option<A::Message> + Send + 'static,
     {
         let now = Instant::now();
-        let due = now.checked_add(time.min(LONGEST)).unwrap_or(now);
+        let due = now.checked_add(time.min(MAX_DELAY)).unwrap_or(now);
         let delivery = Box::new(Delivery::new(self.activity(), period, make));
         let clock = Arc::clone(&self.system().clock);
         let alarm = match self.system().cluster_of_clock() {

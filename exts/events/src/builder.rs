@@ -1,11 +1,11 @@
 //! The settings of events to come.
 
-use crate::board::Board;
 use crate::colour::Colours;
 use crate::events::Events;
-use crate::hall::{Counts, Hall, PanicHook};
+use crate::lead::Lead;
 use crate::policy::{Choice, Policy, Rules};
-use crate::seat::Seat;
+use crate::runtime::{Counts, PanicHook, Runtime};
+use crate::scheduler::Scheduler;
 use crate::worker;
 use fibre_core::sync::{AtomicBool, AtomicU64, AtomicUsize};
 use fibre_core::{Cluster, ClusterBuilder, CpuSet, Pinning, Topology};
@@ -202,9 +202,9 @@ impl EventsBuilder {
             let all: Vec<CpuSet> = all.collect();
             self.rules.nearest = Some(Topology::of_machine().victims(&all));
         }
-        let hall = Arc::new(Hall {
-            board: Board::new(processors, self.rules),
-            seats: (0..processors).map(|_| Seat::new()).collect(),
+        let runtime = Arc::new(Runtime {
+            scheduler: Scheduler::new(processors, self.rules),
+            leads: (0..processors).map(|_| Lead::new()).collect(),
             counts: (0..processors).map(|_| Counts::default()).collect(),
             cluster,
             penalties: self.penalties,
@@ -218,10 +218,10 @@ impl EventsBuilder {
             alive: AtomicUsize::new(0),
             ended: Event::new(),
         });
-        let events = Events::of(Arc::clone(&hall), owns_cluster);
+        let events = Events::of(Arc::clone(&runtime), owns_cluster);
         events.live_in_cluster()?;
-        for (processor, seat) in hall.seats.iter().enumerate() {
-            worker::start(&hall, processor, seat.mate())?;
+        for (processor, lead) in runtime.leads.iter().enumerate() {
+            worker::start(&runtime, processor, lead.member())?;
         }
         Ok(events)
     }

@@ -4,8 +4,8 @@
 //! there only while there are timers; so a timer costs an entry in a sorted map, and no stack.
 
 use crate::colour::Colour;
-use crate::hall::{Hall, Life};
 use crate::handler::Event;
+use crate::runtime::{Life, Runtime};
 use fibre_core::internal::{Quiet, drop_quietly, quietly};
 use fibre_core::sync::{AtomicBool, Ordering};
 use fibre_core::{Limit, is_cancelled, yield_now};
@@ -106,7 +106,7 @@ impl Clock {
     /// Sets a timer.
     pub(crate) fn set(
         self: &Arc<Self>,
-        hall: &Arc<Hall>,
+        runtime: &Arc<Runtime>,
         due: Instant,
         colour: Colour,
         alarm: Alarm,
@@ -133,7 +133,7 @@ impl Clock {
             number,
         };
         if starts {
-            self.start(hall).inspect_err(|_| {
+            self.start(runtime).inspect_err(|_| {
                 self.table.lock().runs = false;
                 timer.cancel();
             })?;
@@ -144,11 +144,11 @@ impl Clock {
     }
 
     /// Starts the runner.
-    fn start(self: &Arc<Self>, hall: &Arc<Hall>) -> io::Result<()> {
-        let (clock, shared) = (Arc::clone(self), Arc::clone(hall));
-        let life = Life::begin(hall);
+    fn start(self: &Arc<Self>, runtime: &Arc<Runtime>) -> io::Result<()> {
+        let (clock, shared) = (Arc::clone(self), Arc::clone(runtime));
+        let life = Life::begin(runtime);
         let fibre = fibre_core::Builder::new().name("clock of events");
-        let spawned = fibre.spawn_in(&hall.cluster, move || {
+        let spawned = fibre.spawn_in(&runtime.cluster, move || {
             let _life = life;
             clock.run(&shared);
             drop(clock);
@@ -188,7 +188,7 @@ impl Clock {
     }
 
     /// Lets timers off until there are none. Blocks the fibre.
-    fn run(&self, hall: &Hall) {
+    fn run(&self, runtime: &Runtime) {
         loop {
             if is_cancelled() {
                 // With its cluster: nothing that waits here could go off.
@@ -208,7 +208,7 @@ impl Clock {
             drop(table);
             for (key, colour, alarm) in due {
                 // A key's destructor is the program's, too.
-                quietly(|| self.go_off(hall, key, colour, alarm));
+                quietly(|| self.go_off(runtime, key, colour, alarm));
             }
             // It may be that something is always due.
             yield_now();
@@ -216,17 +216,17 @@ impl Clock {
     }
 
     /// Posts the event of a timer, and puts one back that repeats.
-    fn go_off(&self, hall: &Hall, (due, number): Key, colour: Colour, alarm: Alarm) {
+    fn go_off(&self, runtime: &Runtime, (due, number): Key, colour: Colour, alarm: Alarm) {
         match alarm {
             Alarm::Once(event) => {
-                survive(|| hall.post(colour, event.detected()));
+                survive(|| runtime.post(colour, event.detected()));
             }
             Alarm::Every(mut periodic) => {
                 if !self.table.lock().moved.contains_key(&number) {
                     return;
                 }
                 survive(|| match periodic.next_event() {
-                    Some(event) => hall.post(colour.clone(), event.detected()),
+                    Some(event) => runtime.post(colour.clone(), event.detected()),
                     None => false,
                 });
                 let now = Instant::now();

@@ -96,7 +96,7 @@ impl<E: Load> CoreQueue<E> {
     /// Makes a colour ready that has events and does not run.
     fn enqueue(&mut self, number: u32, rules: &Rules, cost: u64) {
         let phase = self.slots.get(number).phase;
-        if phase == Phase::Running && !planted(crate::faults::board::TAKES_A_RUNNING_COLOUR) {
+        if phase == Phase::Running && !planted(crate::faults::scheduler::TAKES_A_RUNNING_COLOUR) {
             return;
         }
         if phase == Phase::Resting {

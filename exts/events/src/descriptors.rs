@@ -13,7 +13,7 @@
 //! ([`crate::watchers`]) tells of it.
 
 use crate::colour::Colour;
-use crate::hall::Hall;
+use crate::runtime::Runtime;
 use crate::watch::{Callback, Source, Watch};
 use crate::watchers::{Direction, Thing, Watchers, end, stopped};
 use fibre_core::internal::drop_quietly;
@@ -198,13 +198,13 @@ impl Descriptors {
     /// Calls a callback when a direction of a descriptor is ready, in place of an earlier one.
     pub(crate) fn watch<F: AsFd + Send + 'static>(
         self: &Arc<Self>,
-        hall: &Arc<Hall>,
+        runtime: &Arc<Runtime>,
         watchers: &Arc<Watchers>,
         (fd, direction): (F, Direction),
         colour: Colour,
         callback: Callback,
     ) -> io::Result<()> {
-        let instance = self.instance(hall, watchers)?;
+        let instance = self.instance(runtime, watchers)?;
         let number = fd.as_fd().as_raw_fd();
         let mut table = self.table.lock();
         if table.is_closed {
@@ -217,7 +217,7 @@ impl Descriptors {
                 drop((sides, table));
                 // Another one had this number, perhaps.
                 self.off(number, direction);
-                return watchers.watch_fd(hall, fd, direction, colour, callback);
+                return watchers.watch_fd(runtime, fd, direction, colour, callback);
             }
             entered => entered?,
         }
@@ -226,7 +226,7 @@ impl Descriptors {
             direction,
         };
         let side = Side {
-            watch: Watch::new(hall, colour, callback, source),
+            watch: Watch::new(runtime, colour, callback, source),
             is_armed: true,
             keeper: Box::new(fd),
         };
@@ -247,7 +247,7 @@ impl Descriptors {
     /// The epoll instance, which is made when it is first asked for.
     fn instance(
         self: &Arc<Self>,
-        hall: &Arc<Hall>,
+        runtime: &Arc<Runtime>,
         watchers: &Arc<Watchers>,
     ) -> io::Result<Arc<Instance>> {
         let mut instance = self.instance.lock();
@@ -261,7 +261,7 @@ impl Descriptors {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let made = Arc::new(Pollable::new(epoll)?);
         let (this, own) = (Arc::clone(self), Arc::clone(&made));
-        watchers.job(hall, move || this.read(&own))?;
+        watchers.job(runtime, move || this.read(&own))?;
         *instance = Some(Arc::clone(&made));
         Ok(made)
     }

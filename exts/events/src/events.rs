@@ -3,14 +3,14 @@
 use crate::clock::{Alarm, Clock, Periodic, Timer};
 use crate::colour::Colour;
 use crate::descriptors::Descriptors;
-use crate::hall::Hall;
 use crate::handler::Event;
 use crate::report::Report;
+use crate::runtime::Runtime;
 use crate::watch::Callback;
 use crate::watchers::{Direction, Thing, Watchers};
 use crate::worker;
 use fibre_core::Cluster;
-use fibre_core::internal::{Resident, ShortLock, reside};
+use fibre_core::internal::{ShortLock, StopListener, listen_for_stop};
 use fibre_core::sync::Ordering;
 use fibre_io::net::{TcpStream, lookup_host};
 use fibre_io::process::{Child, ExitStatus};
@@ -55,7 +55,7 @@ pub struct Events(Arc<House>);
 
 /// What all clones share.
 struct House {
-    hall: Arc<Hall>,
+    runtime: Arc<Runtime>,
     clock: Arc<Clock>,
     descriptors: Arc<Descriptors>,
     watchers: Arc<Watchers>,
@@ -65,9 +65,9 @@ struct House {
 
 impl Events {
     /// Events over what the builder has made.
-    pub(crate) fn of(hall: Arc<Hall>, owns_cluster: bool) -> Self {
+    pub(crate) fn of(runtime: Arc<Runtime>, owns_cluster: bool) -> Self {
         Self(Arc::new(House {
-            hall,
+            runtime,
             clock: Arc::new(Clock::new()),
             descriptors: Arc::new(Descriptors::default()),
             watchers: Arc::new(Watchers::default()),
@@ -78,7 +78,7 @@ impl Events {
     /// Stops the events with their cluster.
     pub(crate) fn live_in_cluster(&self) -> io::Result<()> {
         let house: Weak<House> = Arc::downgrade(&self.0);
-        match reside(self.cluster(), house) {
+        match listen_for_stop(self.cluster(), house) {
             true => Ok(()),
             false => Err(io::Error::other("the cluster has been stopped")),
         }
@@ -95,7 +95,7 @@ impl Events {
     /// [`post`](Self::post) that says whether the event was accepted. One that was not has been
     /// dropped.
     pub fn try_post(&self, colour: impl Into<Colour>, event: impl Into<Event>) -> bool {
-        worker::post(&self.0.hall, colour.into(), event.into())
+        worker::post(&self.0.runtime, colour.into(), event.into())
     }
 
     /// Runs `call` under a colour, and waits for what it returns. Blocks the fibre, or the thread
@@ -126,7 +126,7 @@ impl Events {
     ) -> Result<T, NotRun> {
         let colour = colour.into();
         assert!(
-            !worker::has_colour(&self.0.hall, &colour),
+            !worker::has_colour(&self.0.runtime, &colour),
             "a handler would wait for its own colour, {colour:?}"
         );
         let answer = Arc::new(Answer {
@@ -141,7 +141,7 @@ impl Events {
         // Its event may lie with a handler that was left behind.
         fibre_sync::select! {
             () = answer.given.wait_arm() => (),
-            () = self.0.hall.ended.wait_arm() => (),
+            () = self.0.runtime.ended.wait_arm() => (),
         }
         let value = answer.value.lock().take();
         value.ok_or(NotRun)
@@ -168,7 +168,7 @@ impl Events {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn release<R>(&self, call: impl FnOnce() -> R) -> R {
-        worker::release(&self.0.hall, call)
+        worker::release(&self.0.runtime, call)
     }
 
     /// Posts an event when some time has passed (`delaycb`). Blocks nothing.
@@ -211,8 +211,8 @@ impl Events {
         event: impl Into<Event>,
     ) -> io::Result<Timer> {
         let alarm = Alarm::Once(event.into());
-        let House { hall, clock, .. } = &*self.0;
-        clock.set(hall, due, colour.into(), alarm)
+        let House { runtime, clock, .. } = &*self.0;
+        clock.set(runtime, due, colour.into(), alarm)
     }
 
     /// Posts what `make` makes each time that `period` has passed, without drift. Times that pass
@@ -236,8 +236,8 @@ impl Events {
         assert!(!period.is_zero(), "a timer that is always due");
         let due = Instant::now().checked_add(period);
         let alarm = Alarm::Every(Periodic::new(period, move || make().into()));
-        let House { hall, clock, .. } = &*self.0;
-        clock.set(hall, due.unwrap_or_else(far_away), colour.into(), alarm)
+        let House { runtime, clock, .. } = &*self.0;
+        clock.set(runtime, due.unwrap_or_else(far_away), colour.into(), alarm)
     }
 
     /// Calls `callback` whenever a descriptor can be read from, or is at its end or in error
@@ -301,9 +301,11 @@ impl Events {
         colour: Colour,
         callback: Callback,
     ) -> io::Result<()> {
-        let House { hall, watchers, .. } = &*self.0;
+        let House {
+            runtime, watchers, ..
+        } = &*self.0;
         let descriptors = &self.0.descriptors;
-        descriptors.watch(hall, watchers, (fd, direction), colour, callback)
+        descriptors.watch(runtime, watchers, (fd, direction), colour, callback)
     }
 
     /// Takes the callback of a direction back.
@@ -338,8 +340,10 @@ impl Events {
         colour: impl Into<Colour>,
         callback: impl Into<Callback>,
     ) -> io::Result<()> {
-        let House { hall, watchers, .. } = &*self.0;
-        watchers.watch_signal(hall, signal, colour.into(), callback.into())
+        let House {
+            runtime, watchers, ..
+        } = &*self.0;
+        watchers.watch_signal(runtime, signal, colour.into(), callback.into())
     }
 
     /// Takes the callback of a signal back. Otherwise as [`off_readable`](Self::off_readable).
@@ -423,9 +427,11 @@ impl Events {
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
         call: impl FnOnce(io::Result<T>) + Send + 'static,
     ) -> io::Result<()> {
-        let House { hall, watchers, .. } = &*self.0;
-        let shared = Arc::clone(hall);
-        watchers.job(hall, move || {
+        let House {
+            runtime, watchers, ..
+        } = &*self.0;
+        let shared = Arc::clone(runtime);
+        watchers.job(runtime, move || {
             let found = work();
             let event = Event::from(move || call(found));
             shared.post(colour, event.detected());
@@ -436,7 +442,7 @@ impl Events {
     /// that wait, so that what a program sets up at first happens before all handlers. Blocks
     /// nothing.
     pub fn start(&self) {
-        self.0.hall.opened.set();
+        self.0.runtime.opened.set();
     }
 
     /// Starts the events, and waits until they have been [stopped](Self::stop) and what was pending
@@ -452,16 +458,16 @@ impl Events {
     ///
     /// If the caller is a handler of these events, which would wait for itself.
     pub fn run(&self) -> Report {
-        let House { hall, .. } = &*self.0;
+        let House { runtime, .. } = &*self.0;
         assert!(
-            !worker::is_worker(hall),
+            !worker::is_worker(runtime),
             "events cannot be waited for by one of their handlers"
         );
         self.start();
-        hall.ended.wait();
-        let stops = !hall.cluster.is_callers();
+        runtime.ended.wait();
+        let stops = !runtime.cluster.is_callers();
         if stops && std::mem::take(&mut *self.0.owns_cluster.lock()) {
-            hall.cluster.clone().stop();
+            runtime.cluster.clone().stop();
         }
         self.report()
     }
@@ -483,19 +489,19 @@ impl Events {
     /// What has happened up to now. The counts of a processor that runs may be a moment old.
     #[must_use]
     pub fn report(&self) -> Report {
-        Report::of(&self.0.hall)
+        Report::of(&self.0.runtime)
     }
 
     /// The cluster with the processors that run the handlers.
     #[must_use]
     pub fn cluster(&self) -> &Cluster {
-        &self.0.hall.cluster
+        &self.0.runtime.cluster
     }
 
     /// How many colours are known at the moment: those that have events, and some that had.
     #[must_use]
     pub fn colours(&self) -> usize {
-        self.0.hall.board.colours()
+        self.0.runtime.scheduler.colours()
     }
 }
 
@@ -505,29 +511,29 @@ impl House {
         self.clock.close();
         self.descriptors.close();
         self.watchers.close();
-        self.hall.stop(drops);
+        self.runtime.stop(drops);
     }
 }
 
 impl House {
     /// Begins to stop events that nobody will stop or start any more.
     fn close(&self) {
-        let has_begun = self.hall.opened.is_set();
+        let has_begun = self.runtime.opened.is_set();
         self.stop(!has_begun);
-        self.hall.opened.set();
+        self.runtime.opened.set();
     }
 }
 
-impl Resident for House {
+impl StopListener for House {
     fn cluster_stops(&self) {
         self.close();
     }
 
     fn cluster_has_stopped(&self) {
         *self.owns_cluster.lock() = false;
-        if !self.hall.ended.is_set() {
+        if !self.runtime.ended.is_set() {
             self.close();
-            self.hall.end_with_cluster();
+            self.runtime.end_with_cluster();
         }
     }
 }
@@ -540,7 +546,7 @@ impl Drop for House {
 
 impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stops = self.0.hall.is_stopping.load(Ordering::Relaxed);
+        let stops = self.0.runtime.is_stopping.load(Ordering::Relaxed);
         f.debug_struct("Events")
             .field("cluster", self.cluster())
             .field("is_stopping", &stops)

@@ -4,7 +4,7 @@
 //! plants it by the same name.
 
 fibre_core::faults! {
-    board {
+    scheduler {
         /// A thief makes itself the home, and lets nobody rely on what it did before.
         LEAVES_IN_DISORDER,
         /// A poster does not look again whether the colour is still where it was.

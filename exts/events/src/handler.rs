@@ -162,7 +162,7 @@ pub struct Event {
 pub(crate) enum Body {
     Call(Quiet<Box<dyn FnOnce() + Send>>),
     /// Gives the colour to a handler that has released it.
-    Resume(Box<dyn FnOnce(crate::board::Run) + Send>),
+    Resume(Box<dyn FnOnce(crate::scheduler::Run) + Send>),
 }
 
 impl Event {
@@ -177,7 +177,7 @@ impl Event {
     }
 
     /// An event that gives a colour back, goes before those of descriptors, and weighs nothing.
-    pub(crate) fn resume(give: impl FnOnce(crate::board::Run) + Send + 'static) -> Self {
+    pub(crate) fn resume(give: impl FnOnce(crate::scheduler::Run) + Send + 'static) -> Self {
         Self::new(&CLOSURE, Body::Resume(Box::new(give)))
     }
 

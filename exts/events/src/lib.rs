@@ -76,10 +76,10 @@
 //! | `slot` | a colour that is alive |
 //! | `by_colour`, `by_event` | a processor's queue after Mely, and after libasync-smp |
 //! | `core_queue` | either of them, with what both need |
-//! | `board` | all colours and queues: posts, runs, thefts |
+//! | `scheduler` | all colours and queues: posts, runs, thefts |
 //! | `handler` | handlers, and the events that they make |
-//! | `seat` | which fibre of a processor takes events |
-//! | `hall` | what all processors share |
+//! | `lead` | which fibre of a processor takes events |
+//! | `runtime` | what all processors share |
 //! | `worker` | fibres that take events and run them |
 //! | `watch` | callbacks that are called again and again |
 //! | `watchers`, `descriptors` | signals and jobs; which descriptors are ready |
@@ -91,7 +91,6 @@
 // Unit tests know the threads of the system, so a build of them for models is empty.
 #![cfg(not(all(test, loom)))]
 
-mod board;
 #[cfg(not(loom))]
 mod builder;
 mod by_colour;
@@ -107,17 +106,18 @@ mod events;
 #[doc(hidden)]
 pub mod faults;
 #[cfg(not(loom))]
-mod hall;
-#[cfg(not(loom))]
 mod handler;
 mod idlers;
+#[cfg(not(loom))]
+mod lead;
 #[cfg(not(loom))]
 pub mod libasync;
 mod policy;
 #[cfg(not(loom))]
 mod report;
 #[cfg(not(loom))]
-mod seat;
+mod runtime;
+mod scheduler;
 mod slab;
 mod slot;
 mod victims;
@@ -131,8 +131,8 @@ mod worker;
 /// For models and traces. It is here in all builds, so that the compiler sees what nobody reaches.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::board::{Board, Calls, Run, Stolen};
     pub use crate::policy::Rules;
+    pub use crate::scheduler::{Calls, Run, Scheduler, Stolen};
     pub use crate::slot::{Load, SCALE};
 }
 

@@ -1,6 +1,6 @@
 //! What has happened to events.
 
-use crate::hall::Hall;
+use crate::runtime::Runtime;
 use fibre_core::sync::Ordering;
 use std::time::Duration;
 
@@ -28,16 +28,16 @@ pub struct Report {
 
 impl Report {
     /// Adds up the counts of all processors.
-    pub(crate) fn of(hall: &Hall) -> Self {
-        let refused = hall.refused.load(Ordering::Relaxed);
+    pub(crate) fn of(runtime: &Runtime) -> Self {
+        let refused = runtime.refused.load(Ordering::Relaxed);
         Self {
-            ran: hall.sum(|counts| &counts.ran),
-            dropped: hall.sum(|counts| &counts.dropped) + refused,
-            panicked: hall.sum(|counts| &counts.panicked),
-            thefts: hall.sum(|counts| &counts.thefts),
-            stolen_events: hall.sum(|counts| &counts.stolen_events),
-            stolen_time: Duration::from_nanos(hall.sum(|counts| &counts.stolen_time)),
-            theft_time: Duration::from_nanos(hall.sum(|counts| &counts.theft_time)),
+            ran: runtime.sum(|counts| &counts.ran),
+            dropped: runtime.sum(|counts| &counts.dropped) + refused,
+            panicked: runtime.sum(|counts| &counts.panicked),
+            thefts: runtime.sum(|counts| &counts.thefts),
+            stolen_events: runtime.sum(|counts| &counts.stolen_events),
+            stolen_time: Duration::from_nanos(runtime.sum(|counts| &counts.stolen_time)),
+            theft_time: Duration::from_nanos(runtime.sum(|counts| &counts.theft_time)),
         }
     }
 }

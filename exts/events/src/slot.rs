@@ -92,7 +92,7 @@ impl Cell {
     /// Sends it on its way to a thief. The caller holds the lock of the home that it leaves.
     pub(crate) fn leave_for(&self, thief: usize) {
         self.set_spot(Spot::UnderWay);
-        let order = if planted(crate::faults::board::LEAVES_IN_DISORDER) {
+        let order = if planted(crate::faults::scheduler::LEAVES_IN_DISORDER) {
             Ordering::Relaxed
         } else {
             Ordering::Release

@@ -4,8 +4,8 @@
 //! an event; until that has run, or been dropped, the source does not tell of the thing again.
 
 use crate::colour::Colour;
-use crate::hall::Hall;
 use crate::handler::Handler;
+use crate::runtime::Runtime;
 use fibre_core::internal::Quiet;
 use fibre_core::sync::{AtomicBool, Ordering};
 use std::fmt;
@@ -53,7 +53,7 @@ pub(crate) trait Source: Send + Sync + Sized + 'static {
 
 /// A registered callback.
 pub(crate) struct Watch<S> {
-    hall: Arc<Hall>,
+    runtime: Arc<Runtime>,
     colour: Colour,
     /// Whether it has not been taken back.
     is_on: AtomicBool,
@@ -66,13 +66,13 @@ pub(crate) struct Watch<S> {
 impl<S: Source> Watch<S> {
     /// A callback that is called under a colour when its source tells.
     pub(crate) fn new(
-        hall: &Arc<Hall>,
+        runtime: &Arc<Runtime>,
         colour: Colour,
         callback: Callback,
         source: S,
     ) -> Arc<Self> {
         Arc::new(Self {
-            hall: Arc::clone(hall),
+            runtime: Arc::clone(runtime),
             colour,
             is_on: AtomicBool::new(true),
             call: Mutex::new(Quiet::new(callback.call)),
@@ -86,7 +86,7 @@ impl<S: Source> Watch<S> {
     pub(crate) fn tell(self: &Arc<Self>) -> bool {
         let told = Told(Arc::clone(self));
         let event = self.handler.with(move || told.call());
-        self.hall.post(self.colour.clone(), event.detected())
+        self.runtime.post(self.colour.clone(), event.detected())
     }
 
     /// Whether it has not been taken back.

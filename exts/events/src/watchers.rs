@@ -6,7 +6,7 @@
 //! cancels its watcher.
 
 use crate::colour::Colour;
-use crate::hall::{Hall, Life};
+use crate::runtime::{Life, Runtime};
 use crate::watch::{Callback, Source, Watch};
 use fibre_core::internal::drop_quietly;
 use fibre_core::{JoinHandle, Limit};
@@ -96,14 +96,14 @@ impl Watchers {
     /// Watchers one direction of a descriptor.
     pub(crate) fn watch_fd<F: AsFd + Send + 'static>(
         self: &Arc<Self>,
-        hall: &Arc<Hall>,
+        runtime: &Arc<Runtime>,
         fd: F,
         direction: Direction,
         colour: Colour,
         callback: Callback,
     ) -> io::Result<()> {
         let thing = Thing::Descriptor(fd.as_fd().as_raw_fd(), direction);
-        self.watch(hall, thing, colour, callback, move |watch| {
+        self.watch(runtime, thing, colour, callback, move |watch| {
             let mut fds = [PollFd::new(&fd, direction.readiness())];
             while poll(&mut fds).is_ok() && tell_and_wait(watch) {}
         })
@@ -112,14 +112,14 @@ impl Watchers {
     /// Watchers a signal.
     pub(crate) fn watch_signal(
         self: &Arc<Self>,
-        hall: &Arc<Hall>,
+        runtime: &Arc<Runtime>,
         signal: Signal,
         colour: Colour,
         callback: Callback,
     ) -> io::Result<()> {
         let signals = Signals::new([signal])?;
         let thing = Thing::Signal(signal.as_raw());
-        self.watch(hall, thing, colour, callback, move |watch| {
+        self.watch(runtime, thing, colour, callback, move |watch| {
             while signals.wait().is_ok() && tell_and_wait(watch) {}
         })
     }
@@ -127,30 +127,30 @@ impl Watchers {
     /// Watchers something, in place of a registration of the same thing.
     fn watch(
         self: &Arc<Self>,
-        hall: &Arc<Hall>,
+        runtime: &Arc<Runtime>,
         thing: Thing,
         colour: Colour,
         callback: Callback,
         wait: impl FnOnce(&Arc<Watch<Watcher>>) + Send + 'static,
     ) -> io::Result<()> {
-        let watch = Watch::new(hall, colour, callback, Watcher::default());
+        let watch = Watch::new(runtime, colour, callback, Watcher::default());
         let watched = Arc::clone(&watch);
-        self.enter(hall, Some(thing), Some(watch), move || wait(&watched))
+        self.enter(runtime, Some(thing), Some(watch), move || wait(&watched))
     }
 
     /// Runs a job on a fibre, which is cancelled when the events are stopped.
     pub(crate) fn job(
         self: &Arc<Self>,
-        hall: &Arc<Hall>,
+        runtime: &Arc<Runtime>,
         job: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
-        self.enter(hall, None, None, job)
+        self.enter(runtime, None, None, job)
     }
 
     /// Makes an entry and its fibre.
     fn enter(
         self: &Arc<Self>,
-        hall: &Arc<Hall>,
+        runtime: &Arc<Runtime>,
         thing: Option<Thing>,
         watch: Option<Arc<Watch<Watcher>>>,
         work: impl FnOnce() + Send + 'static,
@@ -170,11 +170,11 @@ impl Watchers {
         let before = table.entries.insert(thing, entry);
         drop(table);
         end(before);
-        let life = Life::begin(hall);
+        let life = Life::begin(runtime);
         let watchers = Arc::clone(self);
         let spawned = fibre_core::Builder::new()
             .name("watcher of events")
-            .spawn_in(&hall.cluster, move || {
+            .spawn_in(&runtime.cluster, move || {
                 let _life = life;
                 let outcome = catch_unwind(AssertUnwindSafe(work));
                 drop_quietly(outcome);

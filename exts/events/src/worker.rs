@@ -1,10 +1,11 @@
-//! A mate's work: it takes events from the board and runs their handlers. See [`crate::seat`].
+//! A member's work: it takes events from the scheduler and runs their handlers. See
+//! [`crate::lead`].
 
-use crate::board::Run;
 use crate::colour::Colour;
-use crate::hall::{Counts, Hall, Life};
 use crate::handler::{Body, Event, Handler};
-use crate::seat::{Mate, Order, Phase};
+use crate::lead::{Member, Order, Phase};
+use crate::runtime::{Counts, Life, Runtime};
+use crate::scheduler::Run;
 use crate::slot::SCALE;
 use fibre_core::internal::{Quiet, drop_quietly};
 use fibre_core::sync::{AtomicU64, Ordering};
@@ -28,14 +29,14 @@ const MEASURED: u32 = 16;
 /// What is taken to be the least time between two events, for slices.
 const LEAST: u64 = 50;
 
-/// How often a mate that has been cancelled looks whether handlers still want their colours back.
+/// How often a member that has been cancelled looks whether handlers still want their colours back.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A mate on its fibre.
+/// A member on its fibre.
 pub(crate) struct Worker {
-    hall: Arc<Hall>,
+    runtime: Arc<Runtime>,
     processor: usize,
-    mate: Arc<Mate>,
+    member: Arc<Member>,
     /// The colour that runs; `None` between colours, and while a handler has released its own.
     run: RefCell<Option<Run>>,
     /// The events of this run that have not run.
@@ -53,33 +54,37 @@ fibre_core::fibre_local! {
     static CURRENT: RefCell<Option<Rc<Worker>>> = RefCell::new(None);
 }
 
-/// Whether the caller is one of this hall's workers.
-pub(crate) fn is_worker(hall: &Hall) -> bool {
-    current(hall).is_some()
+/// Whether the caller is one of this runtime's workers.
+pub(crate) fn is_worker(runtime: &Runtime) -> bool {
+    current(runtime).is_some()
 }
 
-/// The worker that the caller is, if it is one of this hall.
-fn current(hall: &Hall) -> Option<Rc<Worker>> {
+/// The worker that the caller is, if it is one of this runtime.
+fn current(runtime: &Runtime) -> Option<Rc<Worker>> {
     if !fibre_core::in_fibre() {
         return None;
     }
     let worker = CURRENT.with(|current| current.borrow().clone())?;
-    std::ptr::eq(&raw const *worker.hall, hall).then_some(worker)
+    std::ptr::eq(&raw const *worker.runtime, runtime).then_some(worker)
 }
 
-/// Starts a mate on a fibre of its processor.
-pub(crate) fn start(hall: &Arc<Hall>, processor: usize, mate: Arc<Mate>) -> io::Result<()> {
+/// Starts a member on a fibre of its processor.
+pub(crate) fn start(
+    runtime: &Arc<Runtime>,
+    processor: usize,
+    member: Arc<Member>,
+) -> io::Result<()> {
     let fibre = fibre_core::Builder::new()
         .name("events")
         .on_processor(processor);
-    let life = Life::begin(hall);
-    let shared = Arc::clone(hall);
-    let spawned = fibre.spawn_in(&hall.cluster, move || {
+    let life = Life::begin(runtime);
+    let shared = Arc::clone(runtime);
+    let spawned = fibre.spawn_in(&runtime.cluster, move || {
         let _life = life;
         let worker = Rc::new(Worker {
-            hall: Arc::clone(&shared),
+            runtime: Arc::clone(&shared),
             processor,
-            mate,
+            member,
             run: RefCell::new(None),
             taken: RefCell::new(VecDeque::new()),
             spent: Cell::new(0),
@@ -95,30 +100,30 @@ pub(crate) fn start(hall: &Arc<Hall>, processor: usize, mate: Arc<Mate>) -> io::
 }
 
 /// Posts an event; more cheaply, if its colour is the one that the caller runs.
-pub(crate) fn post(hall: &Hall, colour: Colour, mut event: Event) -> bool {
-    event.weigh(hall.penalties);
-    let worker = current(hall);
+pub(crate) fn post(runtime: &Runtime, colour: Colour, mut event: Event) -> bool {
+    event.weigh(runtime.penalties);
+    let worker = current(runtime);
     let run = worker.as_ref().map(|worker| worker.run.borrow());
     let posted = match run.as_deref() {
-        Some(Some(run)) if *run.colour() == colour => hall.board.post_to_run(run, event),
-        _ => hall.board.post(colour, event),
+        Some(Some(run)) if *run.colour() == colour => runtime.scheduler.post_to_run(run, event),
+        _ => runtime.scheduler.post(colour, event),
     };
     drop(run);
-    hall.after_post(posted)
+    runtime.after_post(posted)
 }
 
 /// Whether the caller is a handler that has this colour.
-pub(crate) fn has_colour(hall: &Hall, colour: &Colour) -> bool {
-    let entry = hall.board.entry(colour.clone());
-    current(hall).is_some_and(|worker| {
+pub(crate) fn has_colour(runtime: &Runtime, colour: &Colour) -> bool {
+    let entry = runtime.scheduler.entry(colour.clone());
+    current(runtime).is_some_and(|worker| {
         let run = worker.run.borrow();
         run.as_ref().is_some_and(|run| *run.colour() == entry)
     })
 }
 
 /// Calls `call` while others may have the caller's colour, if the caller is a handler that has one.
-pub(crate) fn release<R>(hall: &Hall, call: impl FnOnce() -> R) -> R {
-    match current(hall) {
+pub(crate) fn release<R>(runtime: &Runtime, call: impl FnOnce() -> R) -> R {
+    match current(runtime) {
         Some(worker) if worker.give_colour_away() => {
             let outcome = catch_unwind(AssertUnwindSafe(call));
             worker.take_colour_back();
@@ -136,18 +141,18 @@ struct Return {
 }
 
 impl Worker {
-    /// Holds the seat, stands by, or rests, until the end. In a cluster that is being stopped and
+    /// Holds the lead, stands by, or rests, until the end. In a cluster that is being stopped and
     /// has cancelled its fibres, one that finds nothing to do has come to its end.
     fn live(&self) {
-        let seat = &self.hall.seats[self.processor];
-        self.hall.opened.wait();
-        while !seat.has_ended() {
-            match seat.order(&self.mate) {
+        let lead = &self.runtime.leads[self.processor];
+        self.runtime.opened.wait();
+        while !lead.has_ended() {
+            match lead.order(&self.member) {
                 Order::Yield => yield_now(),
-                Order::Rest if self.mate.rest() => {}
+                Order::Rest if self.member.rest() => {}
                 Order::Rest => return,
                 Order::Serve => {
-                    if self.serve() || !seat.leave(&self.mate) || !self.mate.rest() {
+                    if self.serve() || !lead.leave(&self.member) || !self.member.rest() {
                         return;
                     }
                 }
@@ -157,30 +162,32 @@ impl Worker {
 
     /// The counts of this processor.
     fn counts(&self) -> &Counts {
-        &self.hall.counts[self.processor]
+        &self.runtime.counts[self.processor]
     }
 
-    /// Whether this mate holds the seat of its processor.
-    fn holds_seat(&self) -> bool {
-        self.hall.seats[self.processor].is_held_by(&self.mate)
+    /// Whether this member holds the lead of its processor.
+    fn holds_lead(&self) -> bool {
+        self.runtime.leads[self.processor].is_held_by(&self.member)
     }
 
-    /// Takes events and runs them, until the end (then it returns `true`) or until another mate has
-    /// taken the seat.
+    /// Takes events and runs them, until the end (then it returns `true`) or until another member
+    /// has taken the lead.
     fn serve(&self) -> bool {
         self.have_standby();
         let mut done = None;
         loop {
             let (run, calls) = {
                 let mut taken = self.taken.borrow_mut();
-                self.hall.board.next(self.processor, done, &mut taken)
+                self.runtime
+                    .scheduler
+                    .next(self.processor, done, &mut taken)
             };
-            self.hall.follow(calls);
+            self.runtime.follow(calls);
             done = None;
             match run {
                 Some(run) => {
                     self.run_batch(run);
-                    if !self.holds_seat() {
+                    if !self.holds_lead() {
                         self.finish_elsewhere();
                         return false;
                     }
@@ -195,7 +202,7 @@ impl Worker {
         }
     }
 
-    /// Runs what was taken of a colour; ends before that if another mate takes the seat.
+    /// Runs what was taken of a colour; ends before that if another member takes the lead.
     fn run_batch(&self, run: Run) {
         *self.run.borrow_mut() = Some(run);
         loop {
@@ -212,7 +219,7 @@ impl Worker {
                 }
                 Body::Call(call) => self.call(event.handler, call),
             }
-            if !self.holds_seat() {
+            if !self.holds_lead() {
                 return;
             }
         }
@@ -221,23 +228,25 @@ impl Worker {
     /// Puts back what was taken and has not run.
     fn put_back(&self) {
         if let Some(run) = &mut *self.run.borrow_mut() {
-            self.hall.board.put_back(run, &mut self.taken.borrow_mut());
+            self.runtime
+                .scheduler
+                .put_back(run, &mut self.taken.borrow_mut());
         }
     }
 
-    /// Ends the run of a mate that does not hold the seat any more.
+    /// Ends the run of a member that does not hold the lead any more.
     fn finish_elsewhere(&self) {
         self.put_back();
         if let Some(run) = self.run.take() {
-            let calls = self.hall.board.finish(run);
-            self.hall.follow(calls);
+            let calls = self.runtime.scheduler.finish(run);
+            self.runtime.follow(calls);
         }
-        self.hall.end_if_quiet();
+        self.runtime.end_if_quiet();
     }
 
-    /// Runs a handler, or drops the event if the hall has been told to.
+    /// Runs a handler, or drops the event if the runtime has been told to.
     fn call(&self, handler: &'static Handler, call: Quiet<Box<dyn FnOnce() + Send>>) {
-        if self.hall.drops.load(Ordering::Relaxed) {
+        if self.runtime.drops.load(Ordering::Relaxed) {
             add(&self.counts().dropped, 1);
             drop(call);
             return;
@@ -245,7 +254,7 @@ impl Worker {
         let begun = self.is_measured(handler).then(Instant::now);
         let outcome = catch_unwind(AssertUnwindSafe(call.into_inner()));
         if let Some(begun) = begun
-            && self.holds_seat()
+            && self.holds_lead()
         {
             handler.took(nanoseconds_since(begun));
         }
@@ -274,49 +283,49 @@ impl Worker {
     #[cold]
     fn has_panicked(&self, payload: Box<dyn Any + Send>) {
         add(&self.counts().panicked, 1);
-        if let Some(hook) = &self.hall.on_panic {
+        if let Some(hook) = &self.runtime.on_panic {
             let told = catch_unwind(AssertUnwindSafe(|| hook(&*payload)));
             drop_quietly(told);
         }
         drop_quietly(payload);
     }
 
-    /// Makes another mate stand by, on a new fibre if need be.
+    /// Makes another member stand by, on a new fibre if need be.
     fn have_standby(&self) {
-        let seat = &self.hall.seats[self.processor];
-        if let Some(mate) = seat.call_standby()
-            && start(&self.hall, self.processor, mate).is_err()
+        let lead = &self.runtime.leads[self.processor];
+        if let Some(member) = lead.call_standby()
+            && start(&self.runtime, self.processor, member).is_err()
         {
             // Handlers that block keep the processor's other events waiting until there is one.
-            seat.dismiss_standby();
+            lead.dismiss_standby();
         }
     }
 
     /// Lets other fibres of the processor run.
     fn let_others_run(&self) {
         self.spent.set(0);
-        let seat = &self.hall.seats[self.processor];
-        seat.set_phase(Phase::Yields);
+        let lead = &self.runtime.leads[self.processor];
+        lead.set_phase(Phase::Yields);
         yield_now();
-        seat.set_phase(Phase::Works);
+        lead.set_phase(Phase::Works);
         self.have_standby();
     }
 
     /// Steals something, or waits for something to do. Returns `false` at the end.
     fn idle(&self) -> bool {
-        let (hall, processor) = (&self.hall, self.processor);
-        if hall.end_if_quiet() {
+        let (runtime, processor) = (&self.runtime, self.processor);
+        if runtime.end_if_quiet() {
             return false;
         }
-        if !hall.board.sleep(processor) {
+        if !runtime.scheduler.sleep(processor) {
             return true;
         }
-        let seat = &hall.seats[processor];
+        let lead = &runtime.leads[processor];
         if !self.steal() {
-            seat.set_phase(Phase::Rests);
-            let waited = seat.bell.wait_within(Limit::Cancellation);
+            lead.set_phase(Phase::Rests);
+            let waited = lead.wake_event.wait_within(Limit::Cancellation);
             let goes_on = waited.is_ok() || self.waits_for_released();
-            seat.set_phase(Phase::Works);
+            lead.set_phase(Phase::Works);
             if !goes_on {
                 return false;
             }
@@ -326,19 +335,19 @@ impl Worker {
             }
             self.spent.set(0);
         }
-        hall.board.wake(processor);
+        runtime.scheduler.wake(processor);
         true
     }
 
-    /// The wait of a mate that has been cancelled: handlers that have released their colours need a
-    /// mate to take them back. Returns `false` if there are none. As nobody rings when the last one
-    /// has its colour, it looks again and again.
+    /// The wait of a member that has been cancelled: handlers that have released their colours need
+    /// a member to take them back. Returns `false` if there are none. As nobody rings when the last
+    /// one has its colour, it looks again and again.
     #[cold]
     fn waits_for_released(&self) -> bool {
-        let any = self.hall.released.load(Ordering::Acquire) > 0;
+        let any = self.runtime.released.load(Ordering::Acquire) > 0;
         if any {
-            let bell = &self.hall.seats[self.processor].bell;
-            let _ = shield(|| bell.wait_within(LOOK));
+            let wake_event = &self.runtime.leads[self.processor].wake_event;
+            let _ = shield(|| wake_event.wait_within(LOOK));
         }
         any
     }
@@ -346,11 +355,11 @@ impl Worker {
     /// Steals a colour, if there is one.
     fn steal(&self) -> bool {
         let begun = Instant::now();
-        let Some(stolen) = self.hall.board.steal(self.processor) else {
+        let Some(stolen) = self.runtime.scheduler.steal(self.processor) else {
             return false;
         };
         let time = nanoseconds_since(begun);
-        self.hall.board.theft_took(self.processor, time);
+        self.runtime.scheduler.theft_took(self.processor, time);
         let counts = self.counts();
         add(&counts.thefts, 1);
         add(&counts.theft_time, time);
@@ -360,21 +369,21 @@ impl Worker {
     }
 
     /// Gives the colour away until [`take_colour_back`](Self::take_colour_back). Returns `false` if
-    /// there is none, or no other mate would be there to take events.
+    /// there is none, or no other member would be there to take events.
     fn give_colour_away(&self) -> bool {
-        // In a cluster that has cancelled its fibres, mates may have ended.
+        // In a cluster that has cancelled its fibres, members may have ended.
         if self.run.borrow().is_none() || is_cancelled() {
             return false;
         }
-        if self.holds_seat() && !self.hall.seats[self.processor].has_standby() {
+        if self.holds_lead() && !self.runtime.leads[self.processor].has_standby() {
             return false;
         }
         self.put_back();
         if let Some(run) = self.run.take() {
             *self.colour.borrow_mut() = Some(run.colour().clone());
-            self.hall.released.fetch_add(1, Ordering::AcqRel);
-            let calls = self.hall.board.release(run);
-            self.hall.follow(calls);
+            self.runtime.released.fetch_add(1, Ordering::AcqRel);
+            let calls = self.runtime.scheduler.release(run);
+            self.runtime.follow(calls);
         }
         true
     }
@@ -390,11 +399,11 @@ impl Worker {
             *lock(&giver.run) = Some(run);
             giver.given.set();
         });
-        let calls = self.hall.board.post_inner(colour, resume);
-        self.hall.follow(calls);
+        let calls = self.runtime.scheduler.post_inner(colour, resume);
+        self.runtime.follow(calls);
         // A handler does not run without its colour.
         shield(|| back.given.wait());
-        self.hall.released.fetch_sub(1, Ordering::AcqRel);
+        self.runtime.released.fetch_sub(1, Ordering::AcqRel);
         *self.run.borrow_mut() = lock(&back.run).take();
     }
 }
@@ -411,7 +420,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds to a count that only this processor's mates change.
+/// Adds to a count that only this processor's members change.
 fn add(count: &AtomicU64, more: u64) {
     count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }

@@ -4,7 +4,7 @@
 use crate::errors::TaskError;
 use crate::request::Withdraw;
 use fibre_core::Cluster;
-use fibre_core::internal::{Resident, reside};
+use fibre_core::internal::{StopListener, listen_for_stop};
 use std::io;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -43,8 +43,8 @@ impl System {
             acquisition,
             waiting: Mutex::new(Some(Vec::new())),
         });
-        let resident: Weak<Self> = Arc::downgrade(&system);
-        if !reside(&cluster, resident) {
+        let stop_listener: Weak<Self> = Arc::downgrade(&system);
+        if !listen_for_stop(&cluster, stop_listener) {
             system.withdraw_all();
         }
         system
@@ -102,7 +102,7 @@ impl System {
     }
 }
 
-impl Resident for System {
+impl StopListener for System {
     fn cluster_stops(&self) {}
 
     fn cluster_has_stopped(&self) {

@@ -3,14 +3,14 @@
 use crate::api::spawn::Builder;
 use crate::cluster::{Cluster, try_caller_place};
 use crate::fibre::activity_word::Scheduled;
-use crate::fibre::{ControlBlock, FibreRef, Portrait, Reserved, Viewer};
+use crate::fibre::{ControlBlock, FibreRef, FibreReport, Reserved, Viewer};
 use crate::park::ending::end_in_turn;
 use crate::processor::Processor;
 use crate::queue::Runnable;
 use crate::ready::record_ready_here;
 use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::spawn::body::{FibreBody, REMEDY, free_task};
-use crate::spawn::task::{Place, SpawnError, tell_of_panic};
+use crate::spawn::task::{SpawnError, SpawnTarget, tell_of_panic};
 use crate::stack::StackError;
 use crate::sync::unwind_guard::quietly;
 use crate::sys::{fork, numbers};
@@ -132,7 +132,7 @@ impl Builder {
     /// If there is no memory for it, the cluster has no such processor, or the default cluster
     /// cannot be started.
     pub fn activity<W: Work>(self, cluster: Option<&Cluster>, work: W) -> io::Result<Activity<W>> {
-        let make = |place: &Place<'_>| Activity::make(self, place, work);
+        let make = |place: &SpawnTarget<'_>| Activity::make(self, place, work);
         match cluster {
             None => try_caller_place(make)?,
             Some(cluster) => cluster.with_place(make)?,
@@ -152,7 +152,7 @@ impl<W: Work> Activity<W> {
     }
 
     /// Makes one, for [`Builder::activity`].
-    fn make(builder: Builder, place: &Place<'_>, work: W) -> io::Result<Self> {
+    fn make(builder: Builder, place: &SpawnTarget<'_>, work: W) -> io::Result<Self> {
         let attributes = builder.attributes();
         place.check(&attributes)?;
         let memory = place.allocate(Layout::new::<Whole<W>>());
@@ -305,7 +305,7 @@ impl<W: Work> Activity<W> {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         let domain = self.whole().head.domain();
-        domain.is_over() || domain.orders.are_to_abandon()
+        domain.is_over() || domain.control.must_abandon()
     }
 
     /// Whether the caller is a fibre of its cluster.
@@ -427,7 +427,7 @@ unsafe impl<W: Work> FibreBody for Whole<W> {
             Value::Gone => head.block.attributes.name(),
             Value::There | Value::Unwanted => activity.name(),
         };
-        tell(Portrait {
+        tell(FibreReport {
             noun: "activity",
             name,
             remedy: REMEDY,

@@ -9,7 +9,7 @@
 //! From the header on, a debugger finds:
 //!
 //! * the clusters, in a list ([`crate::scheduler::records`]), and what processors these have;
-//! * in their rosters all fibres that have started, a hook of each control block;
+//! * in their fibre lists all fibres that have started, a hook of each control block;
 //! * in a control block what [`BlockLayout`] says. Where a fibre has left its stack, there lie its
 //!   registers RBX and RBP, upwards, and above them its frame.
 //!

@@ -15,7 +15,7 @@ use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Viewer};
 use crate::park::{self, Waiter};
 use crate::processor::running;
 use crate::spawn::body::FibreBody;
-use crate::spawn::task::{Place, SpawnError};
+use crate::spawn::task::{SpawnError, SpawnTarget};
 use crate::stack::StackError;
 use crate::sys::fork;
 use crate::wait::completion::Finished;
@@ -112,7 +112,7 @@ impl Builder {
         receive: impl FnOnce(EmbeddedFibre),
     ) -> io::Result<()> {
         let attributes = self.fallible();
-        let begin = |place: &Place<'_>| {
+        let begin = |place: &SpawnTarget<'_>| {
             place.check(&attributes)?;
             // SAFETY: passed on.
             Ok(unsafe { launch(place, attributes, program, data, receive) }?)
@@ -234,7 +234,7 @@ impl Drop for EmbeddedFibre {
 
 /// Makes the fibre, for [`Builder::embed`].
 unsafe fn launch(
-    place: &Place<'_>,
+    place: &SpawnTarget<'_>,
     attributes: Attributes,
     program: &'static Program,
     data: *const (),

@@ -7,7 +7,7 @@ use crate::fibre::{Attributes, ControlBlock, StackTime};
 use crate::park::cancel::CancelToken;
 use crate::processor::{Processor, with_running};
 use crate::spawn::join::JoinHandle;
-use crate::spawn::task::{Place, SpawnError, launch_static, launch_usual, refuse};
+use crate::spawn::task::{SpawnError, SpawnTarget, launch_static, launch_usual, refuse};
 use crate::sys::current;
 use std::io;
 
@@ -98,7 +98,7 @@ where
     // SAFETY: this thread is that processor, if it is one, and it is not used after the switch.
     match unsafe { Processor::current().as_ref() } {
         Some(here) if here.running().is_some() => {
-            let handle = launch_static(&Place::Now(here), attributes, closure);
+            let handle = launch_static(&SpawnTarget::Now(here), attributes, closure);
             Ok(handle.unwrap_or_else(|error| refuse(error)))
         }
         _ => Err(closure),

@@ -40,7 +40,7 @@ const GIVEN: u32 = 2;
 
 /// What becomes of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum JobOutcome {
     /// The job is carried out, here and now.
     Taken,
     /// The job is given back: there is no thread.
@@ -52,14 +52,14 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct Job {
     /// The function that carries the job out, or gives it back.
-    conclude: unsafe fn(NonNull<Self>, Verdict),
+    conclude: unsafe fn(NonNull<Self>, JobOutcome),
     /// The job behind it, if any.
     next: Cell<*const Self>,
 }
 
 impl Job {
     /// A job that `conclude` carries out, or gives back, as its last touch of it.
-    pub fn new(conclude: unsafe fn(NonNull<Self>, Verdict)) -> Self {
+    pub fn new(conclude: unsafe fn(NonNull<Self>, JobOutcome)) -> Self {
         Self {
             conclude,
             next: Cell::new(ptr::null()),
@@ -75,14 +75,14 @@ pub struct Taken(NonNull<Job>);
 impl Taken {
     /// Carries the job out.
     pub fn carry_out(self) {
-        self.conclude(Verdict::Taken);
+        self.conclude(JobOutcome::Taken);
     }
 
     /// Concludes the job in either way.
-    fn conclude(self, verdict: Verdict) {
+    fn conclude(self, outcome: JobOutcome) {
         // SAFETY: the job's caller waits until it has been concluded. That happens only here, and
         // once, since the job has been taken out.
-        unsafe { (self.0.as_ref().conclude)(self.0, verdict) };
+        unsafe { (self.0.as_ref().conclude)(self.0, outcome) };
     }
 }
 
@@ -291,7 +291,7 @@ impl Jobs {
         }
         refused
             .into_iter()
-            .for_each(|job| job.conclude(Verdict::Refused));
+            .for_each(|job| job.conclude(JobOutcome::Refused));
         true
     }
 
@@ -419,7 +419,7 @@ mod tests {
     }
 
     /// Concludes a job without a waiting caller.
-    unsafe fn forget(_: NonNull<Job>, _: Verdict) {}
+    unsafe fn forget(_: NonNull<Job>, _: JobOutcome) {}
 
     #[test]
     fn threads_are_counted() {

@@ -5,7 +5,7 @@
 //! Cancelling the fibre does not end the wait, and a fibre that its cluster leaves behind keeps its
 //! stack for ever. So the closure may borrow.
 
-use super::jobs::{Idle, Job, Jobs, Next, Start, Taken, Verdict};
+use super::jobs::{Idle, Job, JobOutcome, Jobs, Next, Start, Taken};
 use crate::cluster::start_helper;
 use crate::config::environment;
 use crate::config::settings::default_processors;
@@ -366,18 +366,18 @@ where
     }
 
     /// Makes the call, or does not, and resumes the fibre.
-    fn conclude(job: NonNull<Job>, verdict: Verdict) {
+    fn conclude(job: NonNull<Job>, outcome: JobOutcome) {
         // SAFETY: the job is the first field of such a call, and its fibre waits until it is
         // resumed below.
         let call = unsafe { job.cast::<Self>().as_ref() };
-        if verdict == Verdict::Taken
+        if outcome == JobOutcome::Taken
             && let Some(f) = call.closure.take()
         {
             let result = catch_unwind(AssertUnwindSafe(f));
             fork::die_if_forked("the end of a blocking call");
             call.result.set(Some(result));
         }
-        let token = if verdict == Verdict::Taken {
+        let token = if outcome == JobOutcome::Taken {
             0
         } else {
             REFUSED

@@ -276,10 +276,10 @@ impl ClusterBuilder {
         let running = Running::new(settings, places, hooks);
         if running.domain.settings.steal_order == StealOrder::Hierarchical {
             // No thief shall have to read what the machine is.
-            let _ = running.domain.hierarchy();
+            let _ = running.domain.processor_tree();
         }
-        running.crew.add_processors(count)?;
-        monitor::watch(&running.crew);
+        running.cluster_threads.add_processors(count)?;
+        monitor::watch(&running.cluster_threads);
         Ok(running)
     }
 }

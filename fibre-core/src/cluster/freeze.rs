@@ -26,7 +26,7 @@ pub struct Frozen {
 
 /// Lets all clusters that the process has started stand still. The caller goes on; if it is a
 /// fibre, it must neither block nor yield meanwhile. Blocks the thread until the clusters stand
-/// still, and no longer than `patience`: fibres that do not switch go on until they do.
+/// still, and no longer than `timeout`: fibres that do not switch go on until they do.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,9 +39,9 @@ pub struct Frozen {
 /// drop(frozen);
 /// assert_eq!(late.join().unwrap(), 7);
 /// ```
-pub fn freeze(patience: Duration) -> Frozen {
+pub fn freeze(timeout: Duration) -> Frozen {
     // A deadline beyond the clock's range never comes.
-    let deadline = Instant::now().checked_add(patience);
+    let deadline = Instant::now().checked_add(timeout);
     let clusters = register::all();
     let wish = |running: &Arc<_>| Paused::begin(Cluster(Arc::clone(running)));
     let paused = clusters.iter().map(wish).collect();
@@ -49,7 +49,7 @@ pub fn freeze(patience: Duration) -> Frozen {
         let callers = running.is_callers();
         let own = Processor::here(Processor::index).filter(|_| callers);
         let moves = || {
-            let moving = running.domain.orders.not_at(ProcessorPhase::Still);
+            let moving = running.domain.control.not_at(ProcessorPhase::Still);
             moving.into_iter().any(|processor| Some(processor) != own)
         };
         while moves() && deadline.is_none_or(|deadline| Instant::now() < deadline) {

@@ -6,7 +6,7 @@ use super::running::Running;
 use crate::fibre::Attributes;
 use crate::processor::Processor;
 use crate::spawn::join::JoinHandle;
-use crate::spawn::task::{Place, launch_static};
+use crate::spawn::task::{SpawnTarget, launch_static};
 use crate::sys::fork;
 use std::fmt;
 use std::io;
@@ -72,16 +72,16 @@ impl Cluster {
     /// # Errors
     ///
     /// In a forked child.
-    pub(crate) fn with_place<R>(&self, f: impl FnOnce(&Place<'_>) -> R) -> io::Result<R> {
+    pub(crate) fn with_place<R>(&self, f: impl FnOnce(&SpawnTarget<'_>) -> R) -> io::Result<R> {
         let domain = &self.0.domain;
         let processor = Processor::current();
         // SAFETY: this thread is that processor, if it is one. `f` may drop what blocks, but does
         // not use the processor after that.
         Ok(match unsafe { processor.as_ref() } {
-            Some(here) if Arc::ptr_eq(here.domain(), domain) => f(&Place::Here(here)),
+            Some(here) if Arc::ptr_eq(here.domain(), domain) => f(&SpawnTarget::Here(here)),
             _ => {
                 fork::refuse_if_forked()?;
-                f(&Place::There(domain))
+                f(&SpawnTarget::There(domain))
             }
         })
     }
@@ -116,7 +116,7 @@ impl Cluster {
     /// [`max_processors`](ClusterBuilder::max_processors) makes; when a thread cannot be
     /// started; when the cluster has been stopped.
     pub fn add_processors(&self, more: usize) -> io::Result<usize> {
-        self.0.crew.add_processors(more)?;
+        self.0.cluster_threads.add_processors(more)?;
         Ok(self.processors())
     }
 

@@ -1,18 +1,18 @@
 //! All that there is to see of fibres and processors, for a dump.
 //!
-//! An [`Inspector`] of a layer above is shown one cluster after the other, while that stands still.
-//! Meanwhile it must not wait for anything, nor allocate: a thread of the program may hold the
-//! allocator's lock for ever, and the cluster would stand still for ever, too. So it takes what it
-//! needs when it is told of the cluster, which is before.
+//! An [`FibreVisitor`] of a layer above is shown one cluster after the other, while that stands
+//! still. Meanwhile it must not wait for anything, nor allocate: a thread of the program may hold
+//! the allocator's lock for ever, and the cluster would stand still for ever, too. So it takes what
+//! it needs when it is told of the cluster, which is before.
 //!
 //! No lock is waited for without a limit.
 
-use super::look::{self, FibrePhase, Sight};
+use super::look::{self, FibrePhase, LookResult};
 use super::register;
 use super::running::Running;
 use super::stop::StuckProcessor;
 use crate::fibre::labels::LabelLine;
-use crate::fibre::{ControlBlock, Portrait};
+use crate::fibre::{ControlBlock, FibreReport};
 use crate::wait::since;
 use crate::wait::wait_object::WaitObject;
 use std::ptr::NonNull;
@@ -77,7 +77,7 @@ impl FibreView<'_> {
         if self.phase != FibrePhase::Still {
             return f(self.block.attributes.name());
         }
-        let mut tell = |portrait: Portrait<'_>| f(portrait.name);
+        let mut tell = |fibre_report: FibreReport<'_>| f(fibre_report.name);
         // SAFETY: it does not run, so it does not end.
         unsafe { (self.block.body().describe)(NonNull::from(self.block), &mut tell) };
     }
@@ -91,7 +91,7 @@ impl FibreView<'_> {
     /// What it waits for; `None`: it could run.
     #[must_use]
     pub fn awaited(&self) -> Option<WaitObject> {
-        self.block.errand.awaited()
+        self.block.wait_slot.awaited()
     }
 
     /// The number of the fibre or thread that has what it waits for, or keeps its processor.
@@ -150,7 +150,7 @@ impl FibreView<'_> {
     /// address where it goes on. A hint unless it [is still](Self::is_still); `None`: it runs.
     #[must_use]
     pub fn left(&self) -> Option<[usize; 2]> {
-        // SAFETY: in a roster, and so started; fibres in rosters do not end during a look.
+        // SAFETY: in a fibre list, and so started; fibres in fibre lists do not end during a look.
         unsafe { self.block.left() }
     }
 
@@ -163,7 +163,7 @@ impl FibreView<'_> {
 }
 
 /// What is shown all fibres.
-pub trait Inspector {
+pub trait FibreVisitor {
     /// A cluster, which is about to stand still. The inspector may allocate.
     fn cluster(&mut self, cluster: ClusterView<'_>);
     /// A processor of the cluster; before it stands still. The inspector may allocate.
@@ -182,7 +182,7 @@ pub trait Inspector {
 /// Shows an inspector all clusters and fibres of the process. Blocks the thread, for as long as
 /// `limit` where something is locked that it needs. Not to be called by a fibre, which could not
 /// let its own processor stand still.
-pub fn inspect(inspector: &mut dyn Inspector, limit: Duration) {
+pub fn inspect(inspector: &mut dyn FibreVisitor, limit: Duration) {
     let Some(_one_at_a_time) = look::LOOKING.try_lock_for(limit) else {
         return inspector.unread("all fibres, as another thread looks at them");
     };
@@ -196,7 +196,7 @@ pub fn inspect(inspector: &mut dyn Inspector, limit: Duration) {
 
 impl Running {
     /// Shows an inspector the cluster.
-    fn show(self: &Arc<Self>, inspector: &mut dyn Inspector, limit: Duration) {
+    fn show(self: &Arc<Self>, inspector: &mut dyn FibreVisitor, limit: Duration) {
         let domain = &self.domain;
         let regular = domain.regular();
         inspector.cluster(ClusterView {
@@ -214,13 +214,13 @@ impl Running {
                 busy: stats.works_since().is_some(),
             });
         }
-        let seen = self.stand_and_look(Some(limit), |sight| match sight {
-            Sight::Fibre { block, phase } => {
+        let seen = self.stand_and_look(Some(limit), |look_result| match look_result {
+            LookResult::Fibre { block, phase } => {
                 let home = domain.index_of(block.home());
                 inspector.fibre(FibreView::new(block, phase, home));
             }
-            Sight::Unseen(stuck) => inspector.unseen(stuck),
-            Sight::Missed => inspector.missed(),
+            LookResult::Unseen(stuck) => inspector.unseen(stuck),
+            LookResult::Missed => inspector.missed(),
         });
         if !seen {
             inspector.unread("the fibres of a cluster, whose processors come or go");

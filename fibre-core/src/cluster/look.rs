@@ -1,12 +1,12 @@
 //! Looking at all started fibres of a cluster from outside.
 //!
 //! The looker lets the cluster stand still for a moment. A processor that stands still runs none of
-//! its fibres, so others may read its roster, and what its fibres wait for still exists. It stays
-//! so for as long as a caller wants a standstill, whatever the other processors do, and by the lock
-//! of the rosters if the cluster is about to end. So what is known of a cluster does not depend on
-//! the one processor in it that computes for ever.
+//! its fibres, so others may read its fibre list, and what its fibres wait for still exists. It
+//! stays so for as long as a caller wants a standstill, whatever the other processors do, and by
+//! the lock of the fibre lists if the cluster is about to end. So what is known of a cluster does
+//! not depend on the one processor in it that computes for ever.
 //!
-//! The fibres of that one are looked at without its help, see [`crate::sync::glances`]: its fibre
+//! The fibres of that one are looked at without its help, see [`crate::sync::readers`]: its fibre
 //! may switch at any time, and others run while they are looked at. None of them is freed
 //! meanwhile; but what they wait for may be, so the looker does not ask for its owner.
 
@@ -14,10 +14,10 @@ use super::handle::Cluster;
 use super::pause::Paused;
 use super::running::Running;
 use super::stop::StuckProcessor;
-use crate::fibre::{ControlBlock, FibreRef, Roster, RosterRef};
+use crate::fibre::{ControlBlock, FibreList, FibreListRef, FibreRef};
 use crate::scheduler::control::ProcessorPhase;
-use crate::sync::glances::Glances;
 use crate::sync::pause;
+use crate::sync::readers::Readers;
 use parking_lot::{Mutex, MutexGuard};
 use std::ptr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// How long processors have to finish what they run; and, unless the looker has a limit, how long
 /// it keeps trying to look at those that do not.
-const PATIENCE: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_millis(20);
 
 /// The sleep between two such looks.
 const BETWEEN: Duration = Duration::from_micros(50);
@@ -37,7 +37,7 @@ pub(super) static LOOKING: Mutex<()> = Mutex::new(());
 
 /// What a looker sees.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Sight<'a> {
+pub(super) enum LookResult<'a> {
     /// A fibre that has started, and has not ended.
     Fibre {
         /// The fibre's block.
@@ -82,7 +82,7 @@ impl FibrePhase {
 
     /// The number of the fibre or thread that has what the fibre waits for, or keeps its processor.
     pub(super) fn owner_of(self, block: &ControlBlock) -> Option<u64> {
-        let awaited = block.errand.awaited();
+        let awaited = block.wait_slot.awaited();
         match self {
             Self::Still => {
                 let place = awaited?.owner()?;
@@ -100,29 +100,30 @@ impl FibrePhase {
 /// The address of a fibre, and the processor that does not switch, where the fibre runs.
 type Runs = (*const ControlBlock, StuckProcessor);
 
-/// The rosters of a cluster's processors. No processor ends while they are locked.
-type Rosters<'a> = MutexGuard<'a, Vec<(usize, RosterRef)>>;
+/// The fibre lists of a cluster's processors. No processor ends while they are locked.
+type FibreLists<'a> = MutexGuard<'a, Vec<(usize, FibreListRef)>>;
 
 impl Running {
     /// Makes the cluster stand still, shows the fibres of all processors to `visit`, and lets them
-    /// go on. `false`: nothing was seen, as the list of the rosters was locked for so long; without
-    /// a `limit` this waits for it. Blocks the thread.
+    /// go on. `false`: nothing was seen, as the list of the fibre lists was locked for so long;
+    /// without a `limit` this waits for it. Blocks the thread.
     pub(super) fn stand_and_look(
         self: &Arc<Self>,
         limit: Option<Duration>,
-        mut visit: impl FnMut(Sight<'_>),
+        mut visit: impl FnMut(LookResult<'_>),
     ) -> bool {
         let _paused = Paused::begin(Cluster(Arc::clone(self)));
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let all = self.wait_for(ProcessorPhase::Still, Some(deadline));
         // Processors do not end meanwhile.
-        let rosters = &self.domain.rosters;
-        let Some(rosters) =
-            limit.map_or_else(|| Some(rosters.lock()), |limit| rosters.try_lock_for(limit))
-        else {
+        let fibre_lists = &self.domain.fibre_lists;
+        let Some(fibre_lists) = limit.map_or_else(
+            || Some(fibre_lists.lock()),
+            |limit| fibre_lists.try_lock_for(limit),
+        ) else {
             return false;
         };
-        self.look(all, limit.unwrap_or(PATIENCE), &rosters, &mut visit);
+        self.look(all, limit.unwrap_or(TIMEOUT), &fibre_lists, &mut visit);
         true
     }
 
@@ -131,28 +132,28 @@ impl Running {
     fn look(
         &self,
         all: bool,
-        patience: Duration,
-        rosters: &Rosters<'_>,
-        visit: &mut impl FnMut(Sight<'_>),
+        timeout: Duration,
+        fibre_lists: &FibreLists<'_>,
+        visit: &mut impl FnMut(LookResult<'_>),
     ) {
         let domain = &self.domain;
-        let patience = Instant::now() + patience;
-        for (processor, roster) in rosters.iter() {
-            while !self.look_at(*processor, roster, Instant::now() >= patience, visit) {
+        let timeout = Instant::now() + timeout;
+        for (processor, fibre_list) in fibre_lists.iter() {
+            while !self.look_at(*processor, fibre_list, Instant::now() >= timeout, visit) {
                 pause(BETWEEN);
             }
         }
-        if let Some(shared) = &domain.roster {
-            let roster = shared.lock();
-            let moving = domain.orders.not_at(ProcessorPhase::Still);
-            let stuck = rosters
+        if let Some(shared) = &domain.fibre_list {
+            let fibre_list = shared.lock();
+            let moving = domain.control.not_at(ProcessorPhase::Still);
+            let stuck = fibre_lists
                 .iter()
                 .filter(|(processor, _)| moving.contains(processor));
             let mut stuck: Vec<_> = stuck
-                .map(|(processor, roster)| (roster.last(), self.stuck(*processor)))
+                .map(|(processor, fibre_list)| (fibre_list.last(), self.stuck(*processor)))
                 .collect();
             stuck.retain(|(running, _)| !running.is_null());
-            Self::read(&roster, all && moving.is_empty(), &stuck, visit);
+            Self::read(&fibre_list, all && moving.is_empty(), &stuck, visit);
         }
     }
 
@@ -161,39 +162,39 @@ impl Running {
     fn look_at(
         &self,
         processor: usize,
-        roster: &RosterRef,
+        fibre_list: &FibreListRef,
         last: bool,
-        visit: &mut impl FnMut(Sight<'_>),
+        visit: &mut impl FnMut(LookResult<'_>),
     ) -> bool {
         let domain = &self.domain;
         if !domain
-            .orders
+            .control
             .not_at(ProcessorPhase::Still)
             .contains(&processor)
         {
             // SAFETY: the processor stands still.
-            Self::read(unsafe { roster.get() }, true, &[], visit);
+            Self::read(unsafe { fibre_list.get() }, true, &[], visit);
             return true;
         }
-        let between = roster.last().is_null();
+        let between = fibre_list.last().is_null();
         let stuck = self.stuck(processor);
-        if domain.roster.is_some() && !between {
-            // Found with the fibres of the roster that all processors share.
+        if domain.fibre_list.is_some() && !between {
+            // Found with the fibres of the fibre list that all processors share.
             return true;
         }
         let look = |running: FibreRef| {
             // SAFETY: the processor changes nothing during a look.
-            Self::read_stuck(unsafe { roster.get() }, running, stuck, visit);
+            Self::read_stuck(unsafe { fibre_list.get() }, running, stuck, visit);
         };
-        if domain.roster.is_none() && roster.look(look).is_some() {
+        if domain.fibre_list.is_none() && fibre_list.look(look).is_some() {
             return true;
         }
-        let can_look = domain.roster.is_some() || Glances::can_look();
+        let can_look = domain.fibre_list.is_some() || Readers::can_look();
         let over = last || !can_look;
         if over && domain.stats(processor).works_since().is_some() {
-            visit(Sight::Unseen(stuck));
-        } else if over && domain.roster.is_none() {
-            visit(Sight::Missed);
+            visit(LookResult::Unseen(stuck));
+        } else if over && domain.fibre_list.is_none() {
+            visit(LookResult::Missed);
         }
         over
     }
@@ -204,37 +205,42 @@ impl Running {
         StuckProcessor { index, thread }
     }
 
-    /// Shows the fibres in a roster, and which of them run on `stuck` processors, or did a moment
-    /// ago. `still`: none of them runs meanwhile.
-    fn read(roster: &Roster, still: bool, stuck: &[Runs], visit: &mut impl FnMut(Sight<'_>)) {
-        roster.for_each_fibre(|_, block| {
+    /// Shows the fibres in a fibre list, and which of them run on `stuck` processors, or did a
+    /// moment ago. `still`: none of them runs meanwhile.
+    fn read(
+        fibre_list: &FibreList,
+        still: bool,
+        stuck: &[Runs],
+        visit: &mut impl FnMut(LookResult<'_>),
+    ) {
+        fibre_list.for_each_fibre(|_, block| {
             let runs = stuck.iter().find(|(running, _)| ptr::eq(block, *running));
             let phase = match runs {
                 Some((_, stuck)) => FibrePhase::Runs(*stuck),
                 None if still => FibrePhase::Still,
                 None => FibrePhase::Loose,
             };
-            visit(Sight::Fibre { block, phase });
+            visit(LookResult::Fibre { block, phase });
         });
     }
 
-    /// Shows all in the roster of a processor that does not switch, where `running` runs, or has
-    /// run a moment ago.
+    /// Shows all in the fibre list of a processor that does not switch, where `running` runs, or
+    /// has run a moment ago.
     fn read_stuck(
-        roster: &Roster,
+        fibre_list: &FibreList,
         running: FibreRef,
         stuck: StuckProcessor,
-        visit: &mut impl FnMut(Sight<'_>),
+        visit: &mut impl FnMut(LookResult<'_>),
     ) {
-        // SAFETY: in the roster, too, as it has started and not been buried.
+        // SAFETY: in the fibre list, too, as it has started and not been buried.
         let keeper = unsafe { running.as_ref() }.id();
-        roster.for_each_fibre(|_, block| {
+        fibre_list.for_each_fibre(|_, block| {
             let phase = if ptr::eq(block, running.as_ptr()) {
                 FibrePhase::Runs(stuck)
             } else {
                 FibrePhase::Behind { stuck, keeper }
             };
-            visit(Sight::Fibre { block, phase });
+            visit(LookResult::Fibre { block, phase });
         });
     }
 }

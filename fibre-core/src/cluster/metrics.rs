@@ -7,16 +7,16 @@
 use super::register;
 use crate::fibre::cancelled_fibres;
 use crate::park;
-use crate::scheduler::census::MOST_QUEUED;
 use crate::scheduler::control::ProcessorPhase;
 use crate::scheduler::counts::{self, Counters};
 use crate::scheduler::domain::Domain;
+use crate::scheduler::queue_counts::MOST_QUEUED;
 use crate::stack::{StackCounts, stack_counts};
 use crate::sys::fork::is_forked_child;
 use std::time::{Duration, Instant};
 
 /// How long processors have to count what is queued.
-const PATIENCE: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_millis(10);
 
 /// The sleep between two looks whether they have.
 const BETWEEN: Duration = Duration::from_micros(100);
@@ -123,7 +123,7 @@ fn read(domain: &Domain, asks: bool) -> ClusterMetrics {
     let processors = domain.processors();
     let queued = if asks { ask(domain) } else { Vec::new() };
     let of = |index: usize| queued.get(index).copied().flatten();
-    let shared = domain.commons.count(MOST_QUEUED);
+    let shared = domain.shared_queues.count(MOST_QUEUED);
     let runnable: Option<u64> = (0..processors).map(of).sum();
     let runnable = runnable.and_then(|sum| Some(sum + shared? as u64));
     let processors: Vec<_> = (0..processors)
@@ -176,21 +176,21 @@ fn cpu_time(thread: i32) -> Option<Duration> {
 
 /// Asks the processors of a cluster what is queued, and waits for their answers.
 fn ask(domain: &Domain) -> Vec<Option<u64>> {
-    let number = domain.census.begin();
-    let deadline = Instant::now() + PATIENCE;
+    let number = domain.count_request.begin();
+    let deadline = Instant::now() + TIMEOUT;
     let answer = |index: usize, moving: &[usize]| {
-        let answered = domain.answers[index].to(number);
+        let answered = domain.queue_counts[index].to(number);
         // A processor that sleeps has nothing there; one that stands still may have.
         let sleeps = || domain.stats(index).busy_since().is_none();
         let stands = || !moving.contains(&index);
         answered.or_else(|| sleeps().then(|| (!stands()).then_some(0)))
     };
     loop {
-        let moving = domain.orders.not_at(ProcessorPhase::Still);
+        let moving = domain.control.not_at(ProcessorPhase::Still);
         let of = |index| answer(index, &moving);
-        let answers: Vec<_> = (0..domain.processors()).map(of).collect();
-        if answers.iter().all(Option::is_some) || Instant::now() >= deadline {
-            return answers.into_iter().map(Option::flatten).collect();
+        let queue_counts: Vec<_> = (0..domain.processors()).map(of).collect();
+        if queue_counts.iter().all(Option::is_some) || Instant::now() >= deadline {
+            return queue_counts.into_iter().map(Option::flatten).collect();
         }
         park::sleep(BETWEEN);
     }

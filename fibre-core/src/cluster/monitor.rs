@@ -18,7 +18,7 @@
 //! Once it knows its clusters and their processors it allocates nothing more, however often it
 //! looks.
 
-use super::crew::Crew;
+use super::cluster_threads::ClusterThreads;
 use super::spares::{Spares, TICK};
 use super::thread::{Gate, start_helper};
 use crate::config::observation;
@@ -37,24 +37,24 @@ use std::time::Instant;
 /// A cluster that the monitor looks after.
 #[derive(Debug, Clone)]
 struct Ward {
-    /// The crew of its processors.
-    crew: Weak<Crew>,
+    /// The set of threads of its processors.
+    cluster_threads: Weak<ClusterThreads>,
     /// What the monitor remembers of it; `None` once it has been stopped. Held during a look.
     spares: Arc<Mutex<Option<Spares>>>,
 }
 
 impl Ward {
     /// Calls `look` with the cluster and what is remembered of it, if the cluster exists.
-    fn look<R>(&self, look: impl FnOnce(&Arc<Crew>, &mut Spares) -> R) -> Option<R> {
+    fn look<R>(&self, look: impl FnOnce(&Arc<ClusterThreads>, &mut Spares) -> R) -> Option<R> {
         let mut held = self.spares.lock();
         let spares = held.as_mut()?;
-        let crew = self.crew.upgrade()?;
-        Some(look(&crew, spares))
+        let cluster_threads = self.cluster_threads.upgrade()?;
+        Some(look(&cluster_threads, spares))
     }
 
     /// Whether a processor of the cluster is busy.
     fn is_busy(&self) -> bool {
-        self.look(|crew, _| crew.domain.is_any_busy())
+        self.look(|cluster_threads, _| cluster_threads.domain.is_any_busy())
             .unwrap_or(false)
     }
 }
@@ -77,24 +77,26 @@ static WATCHED: Mutex<Watched> = Mutex::new(Watched {
 });
 
 /// Makes the monitor look after a cluster, if that may have spare processors.
-pub(super) fn watch(crew: &Arc<Crew>) {
+pub(super) fn watch(cluster_threads: &Arc<ClusterThreads>) {
     let Some(barrier) = heavy_barrier() else {
         return;
     };
-    if !has_spares(crew) && !observation::is_asked_for() {
+    if !has_spares(cluster_threads) && !observation::is_asked_for() {
         return;
     }
     let mut watched = WATCHED.lock();
-    watched.wards.retain(|ward| ward.crew.strong_count() > 0);
+    watched
+        .wards
+        .retain(|ward| ward.cluster_threads.strong_count() > 0);
     watched.wards.push(Ward {
-        crew: Arc::downgrade(crew),
+        cluster_threads: Arc::downgrade(cluster_threads),
         spares: Arc::new(Mutex::new(Some(Spares::default()))),
     });
     watched.grown = true;
     if !watched.started {
         watched.started = start(barrier);
     }
-    crew.domain.set_has_monitor(watched.started);
+    cluster_threads.domain.set_has_monitor(watched.started);
     drop(watched);
     // Its processors may have called before it was listed, and call only when they become busy.
     MONITOR.call();
@@ -106,8 +108,8 @@ pub(super) fn is_there() -> bool {
 }
 
 /// Whether a cluster may have spare processors.
-fn has_spares(crew: &Crew) -> bool {
-    crew.domain.settings.max_spare.unwrap_or(0) > 0
+fn has_spares(cluster_threads: &ClusterThreads) -> bool {
+    cluster_threads.domain.settings.max_spare.unwrap_or(0) > 0
 }
 
 /// Starts the monitor, and waits until it has begun. `false`: it cannot be started.
@@ -129,9 +131,9 @@ fn start(barrier: HeavyBarrier) -> bool {
 
 /// Makes the monitor forget a cluster that has been stopped. Blocks the thread until a look that is
 /// going on has ended.
-pub(super) fn forget(crew: &Arc<Crew>) {
+pub(super) fn forget(cluster_threads: &Arc<ClusterThreads>) {
     let mut watched = WATCHED.lock();
-    let is_its = |ward: &Ward| ptr::eq(ward.crew.as_ptr(), Arc::as_ptr(crew));
+    let is_its = |ward: &Ward| ptr::eq(ward.cluster_threads.as_ptr(), Arc::as_ptr(cluster_threads));
     let place = watched.wards.iter().position(is_its);
     let ward = place.map(|place| watched.wards.swap_remove(place));
     drop(watched);
@@ -169,7 +171,7 @@ fn spread(wards: &[Ward]) {
     let main = unsafe { libc::getpid() }.max(0);
     let mut threads = vec![main];
     for ward in wards {
-        ward.look(|crew, _| threads.extend(crew.thread_ids()));
+        ward.look(|cluster_threads, _| threads.extend(cluster_threads.thread_ids()));
     }
     let _ = CpuSet::of_threads(threads).confine_thread();
 }
@@ -181,10 +183,10 @@ fn run(barrier: HeavyBarrier) {
     let look = |wards: &[Ward]| {
         let busy = is_any_busy(wards);
         for ward in wards.iter().filter(|_| busy) {
-            ward.look(|crew, spares| {
-                crew.domain.call_for_watch();
-                if has_spares(crew) {
-                    spares.look(crew, barrier, Instant::now());
+            ward.look(|cluster_threads, spares| {
+                cluster_threads.domain.call_for_watch();
+                if has_spares(cluster_threads) {
+                    spares.look(cluster_threads, barrier, Instant::now());
                 }
             });
         }

@@ -42,7 +42,7 @@ impl Cluster {
     #[must_use = "it counts as the place of a hub"]
     pub fn hub_processor(&self) -> usize {
         let domain = &self.0.domain;
-        domain.hierarchy().hub_processor(domain.regular())
+        domain.processor_tree().hub_processor(domain.regular())
     }
 
     /// Starts one cluster per NUMA node, on the CPUs of the node that this process may use. It has

@@ -82,11 +82,11 @@ impl Running {
     ) -> bool {
         let domain = &self.domain;
         // Processors do not end meanwhile.
-        let Some(rosters) = domain.rosters.try_lock_for(limit) else {
+        let Some(fibre_lists) = domain.fibre_lists.try_lock_for(limit) else {
             return false;
         };
-        let its = rosters.iter().find(|(index, _)| *index == processor);
-        let Some((_, roster)) = its else {
+        let its = fibre_lists.iter().find(|(index, _)| *index == processor);
+        let Some((_, fibre_list)) = its else {
             return false;
         };
         let stuck = self.stuck(processor);
@@ -94,14 +94,14 @@ impl Running {
             let view = FibreView::new(block, FibrePhase::Runs(stuck), Some(processor));
             f(&domain.settings.name, view);
         };
-        let Some(shared) = &domain.roster else {
-            // SAFETY: what runs is in the roster, and is not freed during a look.
-            return roster
+        let Some(shared) = &domain.fibre_list else {
+            // SAFETY: what runs is in the fibre list, and is not freed during a look.
+            return fibre_list
                 .look(|running| show(unsafe { running.as_ref() }))
                 .is_some();
         };
-        // Those in the roster are not freed while it is locked.
-        let (shared, running) = (shared.lock(), roster.last());
+        // Those in the fibre list are not freed while it is locked.
+        let (shared, running) = (shared.lock(), fibre_list.last());
         let mut found = false;
         shared.for_each_fibre(|_, block| {
             if !found && ptr::eq(block, running) {

@@ -99,7 +99,7 @@ impl Cluster {
         if self.0.wait_for(ProcessorPhase::Still, deadline) {
             return Ok(paused);
         }
-        let processors = domain.orders.not_at(ProcessorPhase::Still);
+        let processors = domain.control.not_at(ProcessorPhase::Still);
         if processors.is_empty() {
             // The last processor stood still just as the deadline passed.
             return Ok(paused);
@@ -111,7 +111,7 @@ impl Cluster {
 impl Paused {
     /// Wishes for a standstill, without waiting for it.
     pub(super) fn begin(cluster: Cluster) -> Self {
-        cluster.0.domain.orders.want_pause();
+        cluster.0.domain.control.want_pause();
         cluster.0.domain.unpark_all();
         Self { cluster }
     }
@@ -120,7 +120,7 @@ impl Paused {
 impl Drop for Paused {
     fn drop(&mut self) {
         let domain = &self.cluster.0.domain;
-        if domain.orders.end_pause() {
+        if domain.control.end_pause() {
             domain.unpark_all();
         }
     }

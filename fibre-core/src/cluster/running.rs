@@ -1,7 +1,7 @@
 //! The state that the handles of a cluster share.
 
-use super::crew::Crew;
-use super::residents::Residents;
+use super::cluster_threads::ClusterThreads;
+use super::stop_listeners::StopListeners;
 use crate::config::settings::Settings;
 use crate::fibre::HookList;
 use crate::park::{Shield, Waiter, park_until};
@@ -22,11 +22,11 @@ pub(super) struct Running {
     /// The state that the processors share.
     pub domain: Arc<Domain>,
     /// The processors' threads.
-    pub crew: Arc<Crew>,
+    pub cluster_threads: Arc<ClusterThreads>,
     /// Whether the runtime itself relies on the cluster, so that no program may stop it.
     pub permanent: AtomicBool,
     /// What is told when the cluster is stopped.
-    pub residents: Residents,
+    pub stop_listeners: StopListeners,
 }
 
 impl Running {
@@ -36,23 +36,23 @@ impl Running {
         domain.hooks = hooks;
         let domain = Arc::new(domain);
         Self {
-            crew: Arc::new(Crew::new(Arc::clone(&domain), places)),
+            cluster_threads: Arc::new(ClusterThreads::new(Arc::clone(&domain), places)),
             domain,
             permanent: AtomicBool::new(false),
-            residents: Residents::default(),
+            stop_listeners: StopListeners::default(),
         }
     }
 
     /// Closes the domain; from then on only spare processors are added.
     pub(super) fn close(&self) {
-        let _nobody_adds = self.crew.growing();
+        let _nobody_adds = self.cluster_threads.growing();
         self.domain.close();
     }
 
     /// Orders that all fibres be left where they are; from then on no processor is added at all.
     pub(super) fn abandon(&self) {
-        let _nobody_adds = self.crew.growing();
-        self.domain.orders.abandon();
+        let _nobody_adds = self.cluster_threads.growing();
+        self.domain.control.abandon();
         self.domain.unpark_all();
     }
 
@@ -60,13 +60,13 @@ impl Running {
     /// the calling fibre was cancelled, which it notices only if there is a deadline. Blocks the
     /// fibre, or the thread if the caller is not a fibre.
     pub(super) fn wait_for(&self, standing: ProcessorPhase, deadline: Option<Instant>) -> bool {
-        let orders = &self.domain.orders;
+        let control = &self.domain.control;
         // A caller that has been cancelled itself has limits all the same.
         let _shield = Shield::raise();
         let limit = deadline.map_or(Limit::None, Limit::Deadline);
         let awaited = WaitObject::placeless(WaitKind::Cluster);
-        let publish = |waiter: &Waiter, _| orders.publish(standing, waiter);
-        let withdraw = |waiter: &Waiter| orders.withdraw(waiter);
+        let publish = |waiter: &Waiter, _| control.publish(standing, waiter);
+        let withdraw = |waiter: &Waiter| control.withdraw(waiter);
         // SAFETY: the waiter is claimed under the lock of the list that it is in, and taken out by
         // that or by `withdraw`.
         let outcome = unsafe { park_until(awaited, limit, publish, withdraw) };
@@ -80,7 +80,7 @@ impl Running {
 
     /// The kernel's numbers of the processors' threads.
     pub(super) fn thread_ids(&self) -> Vec<i32> {
-        self.crew.thread_ids().collect()
+        self.cluster_threads.thread_ids().collect()
     }
 }
 

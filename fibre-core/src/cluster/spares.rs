@@ -19,12 +19,12 @@
 //! moment, for a lock with a holder that gets no CPU on a busy machine. So each regular processor
 //! must have computed, or must sleep at [`LONG_ASLEEP`] looks and have had no CPU in between.
 //!
-//! When one of the regular processors has not been stuck for [`Spares::patience`], all spare ones
-//! stand aside. If they are needed again soon, that patience doubles: each time they are called
+//! When one of the regular processors has not been stuck for [`Spares::timeout`], all spare ones
+//! stand aside. If they are needed again soon, that timeout doubles: each time they are called
 //! back costs some 30 ms.
 
+use super::cluster_threads::ClusterThreads;
 use super::computing;
-use super::crew::Crew;
 use crate::config::policy::StealOrder;
 use crate::processor::os_thread::cpu_time;
 use crate::queue::{Link, Runnable};
@@ -115,7 +115,7 @@ pub(super) struct Spares {
     /// Since when some regular processor has not been stuck, while spare ones take part.
     calm: Option<Instant>,
     /// How long that has to last before the spare ones stand aside.
-    patience: Duration,
+    timeout: Duration,
     /// When the spare ones last stood aside.
     dismissed: Option<Instant>,
     /// When a start last failed.
@@ -129,7 +129,7 @@ impl Default for Spares {
         Self {
             seen: Vec::new(),
             calm: None,
-            patience: SHORT,
+            timeout: SHORT,
             dismissed: None,
             refused: None,
             untold: false,
@@ -139,9 +139,14 @@ impl Default for Spares {
 
 impl Spares {
     /// Looks at the processors of a cluster, and helps them. The monitor only.
-    pub(super) fn look(&mut self, crew: &Arc<Crew>, barrier: HeavyBarrier, now: Instant) {
-        let domain = &crew.domain;
-        if domain.orders.are_to_abandon() {
+    pub(super) fn look(
+        &mut self,
+        cluster_threads: &Arc<ClusterThreads>,
+        barrier: HeavyBarrier,
+        now: Instant,
+    ) {
+        let domain = &cluster_threads.domain;
+        if domain.control.must_abandon() {
             return;
         }
         self.observe(domain);
@@ -157,7 +162,7 @@ impl Spares {
         if parts.all(|index| self.is_stuck(index)) {
             self.calm = None;
             if is_anything_ready(domain) {
-                self.call_some(crew, now);
+                self.call_some(cluster_threads, now);
             }
             let regular = &self.seen[..domain.regular().min(self.seen.len())];
             if self.untold && regular.iter().all(|seen| seen.proof.is_given) {
@@ -165,7 +170,7 @@ impl Spares {
                 tell(domain);
             }
         } else {
-            self.dismiss_if_calm(crew, now);
+            self.dismiss_if_calm(cluster_threads, now);
         }
     }
 
@@ -200,8 +205,8 @@ impl Spares {
 
     /// Has as many more spare processors take part as do already, or one, as far as there are any,
     /// or may be.
-    fn call_some(&mut self, crew: &Arc<Crew>, now: Instant) {
-        let domain = &crew.domain;
+    fn call_some(&mut self, cluster_threads: &Arc<ClusterThreads>, now: Instant) {
+        let domain = &cluster_threads.domain;
         let spares = &domain.queues()[domain.regular()..];
         let wanted = spares
             .iter()
@@ -215,7 +220,7 @@ impl Spares {
             domain.set_aside(spare, false);
             called += 1;
         }
-        for spare in self.start_some(crew, wanted - called, now) {
+        for spare in self.start_some(cluster_threads, wanted - called, now) {
             domain.set_aside(spare, false);
             called += 1;
         }
@@ -224,9 +229,9 @@ impl Spares {
         }
         self.untold = true;
         if let Some(before) = self.dismissed.take() {
-            let soon = now.saturating_duration_since(before) < 8 * self.patience;
-            self.patience = if soon {
-                (2 * self.patience).min(LONG)
+            let soon = now.saturating_duration_since(before) < 8 * self.timeout;
+            self.timeout = if soon {
+                (2 * self.timeout).min(LONG)
             } else {
                 SHORT
             };
@@ -234,8 +239,13 @@ impl Spares {
     }
 
     /// Starts spare processors, which stand aside: as many as are wanted, or may be.
-    fn start_some(&mut self, crew: &Arc<Crew>, wanted: usize, now: Instant) -> Range<usize> {
-        let domain = &crew.domain;
+    fn start_some(
+        &mut self,
+        cluster_threads: &Arc<ClusterThreads>,
+        wanted: usize,
+        now: Instant,
+    ) -> Range<usize> {
+        let domain = &cluster_threads.domain;
         // Both may grow, the former being the larger one.
         let regular = domain.regular();
         let spare = domain.processors() - regular;
@@ -245,19 +255,19 @@ impl Spares {
         if wanted == 0 || domain.processors() >= domain.capacity() || refused {
             return 0..0;
         }
-        let started = crew.add_spares(wanted);
+        let started = cluster_threads.add_spares(wanted);
         self.refused = started.is_err().then_some(now);
         started.unwrap_or_default()
     }
 
     /// Makes all spare processors stand aside, if the others have switched for long enough.
-    fn dismiss_if_calm(&mut self, crew: &Crew, now: Instant) {
+    fn dismiss_if_calm(&mut self, cluster_threads: &ClusterThreads, now: Instant) {
         // None of them becomes a regular one meanwhile. If a caller is about to make one regular,
         // the next look is early enough.
-        let Some(_nobody_adds) = crew.try_growing() else {
+        let Some(_nobody_adds) = cluster_threads.try_growing() else {
             return;
         };
-        let domain = &crew.domain;
+        let domain = &cluster_threads.domain;
         let mut there = (domain.regular()..self.seen.len())
             .filter(|index| !domain.queues()[*index].is_aside())
             .peekable();
@@ -267,7 +277,7 @@ impl Spares {
             return;
         }
         let since = *self.calm.get_or_insert(now);
-        if now.saturating_duration_since(since) >= self.patience {
+        if now.saturating_duration_since(since) >= self.timeout {
             there.for_each(|index| domain.set_aside(index, true));
             self.calm = None;
             self.dismissed = Some(now);
@@ -316,7 +326,7 @@ fn load(running: &AtomicPtr<Link>) -> *mut Link {
 /// Does for a stuck processor what others can do for it.
 fn help(domain: &Domain, index: usize, barrier: HeavyBarrier, now: Instant) {
     let queue = &domain.queues()[index];
-    domain.poll_for(index, |halt| halt.needs_watch());
+    domain.poll_for(index, |driver| driver.needs_watch());
     if domain.settings.moves_started {
         let _ = domain.timers(index).fire(now, BATCH);
     }
@@ -343,7 +353,7 @@ fn may_go(domain: &Domain, fibre: &Runnable) -> bool {
 
 /// Whether a fibre is ready that any processor may run.
 fn is_anything_ready(domain: &Domain) -> bool {
-    domain.commons.has_work() || domain.queues().iter().any(|queue| queue.has_shared())
+    domain.shared_queues.has_work() || domain.queues().iter().any(|queue| queue.has_shared())
 }
 
 /// Whether a thread of this process sleeps in the kernel at this moment. Also if there is no
@@ -392,21 +402,21 @@ fn tell(domain: &Domain) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::crew::Crew;
+    use crate::cluster::cluster_threads::ClusterThreads;
     use crate::config::settings::Settings;
     use crate::idle::parker::Driver;
     use crate::sync::heavy_barrier;
     use crate::topology::Places;
     use std::sync::atomic::AtomicU32;
 
-    /// A crew without threads, of one regular processor and a spare one that takes part.
-    fn crew() -> Crew {
+    /// A cluster without threads, of one regular processor and a spare one that takes part.
+    fn cluster_threads() -> ClusterThreads {
         let mut settings = Settings::from_environment();
         settings.max_processors = 3;
         let domain = Arc::new(Domain::new(1, settings));
         assert!(domain.activate_spare());
         domain.set_aside(1, false);
-        Crew::new(domain, Places::default())
+        ClusterThreads::new(domain, Places::default())
     }
 
     /// A thread that sleeps for a moment whenever it gets a CPU is not to blame.
@@ -443,7 +453,7 @@ mod tests {
         Spares {
             seen: seen.into(),
             calm: Some(now),
-            patience: Duration::ZERO,
+            timeout: Duration::ZERO,
             ..Spares::default()
         }
     }
@@ -452,24 +462,24 @@ mod tests {
     /// that would never end.
     #[test]
     fn who_becomes_a_regular_one_does_not_stand_aside() {
-        let (crew, now) = (crew(), Instant::now());
-        let is_aside = || crew.domain.queues()[1].is_aside();
-        let adds = crew.growing();
-        calm(now, [false; 2]).dismiss_if_calm(&crew, now);
+        let (cluster_threads, now) = (cluster_threads(), Instant::now());
+        let is_aside = || cluster_threads.domain.queues()[1].is_aside();
+        let adds = cluster_threads.growing();
+        calm(now, [false; 2]).dismiss_if_calm(&cluster_threads, now);
         assert!(!is_aside(), "it may be a regular one in a moment");
-        crew.domain.activate(1);
+        cluster_threads.domain.activate(1);
         drop(adds);
-        calm(now, [false; 2]).dismiss_if_calm(&crew, now);
+        calm(now, [false; 2]).dismiss_if_calm(&cluster_threads, now);
         assert!(!is_aside(), "it is");
     }
 
     #[test]
     fn spare_processors_that_are_not_needed_stand_aside() {
-        let (crew, now) = (crew(), Instant::now());
-        calm(now, [true, false]).dismiss_if_calm(&crew, now);
-        assert!(!crew.domain.queues()[1].is_aside());
-        calm(now, [false; 2]).dismiss_if_calm(&crew, now);
-        assert!(crew.domain.queues()[1].is_aside());
+        let (cluster_threads, now) = (cluster_threads(), Instant::now());
+        calm(now, [true, false]).dismiss_if_calm(&cluster_threads, now);
+        assert!(!cluster_threads.domain.queues()[1].is_aside());
+        calm(now, [false; 2]).dismiss_if_calm(&cluster_threads, now);
+        assert!(cluster_threads.domain.queues()[1].is_aside());
     }
 
     /// How many take part doubles until they stand aside.
@@ -480,29 +490,41 @@ mod tests {
         settings.slots = 21;
         let domain = Arc::new(Domain::new(1, settings));
         assert!((0..20).all(|_| domain.activate_spare()));
-        let crew = Arc::new(Crew::new(domain, Places::default()));
+        let cluster_threads = Arc::new(ClusterThreads::new(domain, Places::default()));
         let mut spares = Spares {
             seen: vec![Seen::default(); 21],
             ..Spares::default()
         };
-        let aside = || crew.domain.queues().iter().filter(|queue| queue.is_aside());
+        let aside = || {
+            cluster_threads
+                .domain
+                .queues()
+                .iter()
+                .filter(|queue| queue.is_aside())
+        };
         let mut call = |_| {
             let before = aside().count();
-            spares.call_some(&crew, Instant::now());
+            spares.call_some(&cluster_threads, Instant::now());
             before - aside().count()
         };
         assert_eq!([0; 7].map(&mut call), [1, 1, 2, 4, 8, 4, 0]);
-        (1..21).for_each(|index| crew.domain.set_aside(index, true));
+        (1..21).for_each(|index| cluster_threads.domain.set_aside(index, true));
         assert_eq!([0; 3].map(&mut call), [1, 1, 2]);
     }
 
     /// There may be more processors than when the stuck ones were looked for.
     #[test]
     fn a_cluster_may_grow_while_it_is_looked_at() {
-        let (crew, now) = (crew(), Instant::now());
-        crew.domain.activate(2);
-        calm(now, [false; 2]).dismiss_if_calm(&crew, now);
-        assert!(!crew.domain.queues().iter().any(|queue| queue.is_aside()));
+        let (cluster_threads, now) = (cluster_threads(), Instant::now());
+        cluster_threads.domain.activate(2);
+        calm(now, [false; 2]).dismiss_if_calm(&cluster_threads, now);
+        assert!(
+            !cluster_threads
+                .domain
+                .queues()
+                .iter()
+                .any(|queue| queue.is_aside())
+        );
     }
 
     /// A driver with sleeps that last until they are interrupted.
@@ -547,8 +569,8 @@ mod tests {
         };
         let domain = Domain::new(1, Settings::from_environment());
         let queue = &domain.queues()[0];
-        let halt = Arc::new(Counting::default());
-        queue.install_halt(Arc::<Counting>::clone(&halt));
+        let driver = Arc::new(Counting::default());
+        queue.install_driver(Arc::<Counting>::clone(&driver));
         // SAFETY: the queue has no owner, and one thread at a time stands in for it.
         let owner = || unsafe { queue.as_owner() };
         let sleep = || drop(owner().announce(false).arm().unwrap().sleep(None));
@@ -556,19 +578,19 @@ mod tests {
         sleep();
         domain.stats(0).set_busy_since(0);
         help(&domain, 0, barrier, Instant::now());
-        assert_eq!(halt.counts(), [0, 0]);
-        domain.stats(0).set_resting();
+        assert_eq!(driver.counts(), [0, 0]);
+        domain.stats(0).set_idle();
         std::thread::scope(|scope| {
             scope.spawn(sleep);
-            while halt.counts() == [0, 0] {
+            while driver.counts() == [0, 0] {
                 std::thread::yield_now();
             }
             help(&domain, 0, barrier, Instant::now());
         });
-        assert_eq!(halt.counts(), [1, 2]);
+        assert_eq!(driver.counts(), [1, 2]);
         // It has said that it sleeps, and does not yet.
         help(&domain, 0, barrier, Instant::now());
         sleep();
-        assert_eq!(halt.counts(), [1, 3]);
+        assert_eq!(driver.counts(), [1, 3]);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::handle::Cluster;
 use super::monitor;
-use super::residents::Resident;
 use super::running::Running;
+use super::stop_listeners::StopListener;
 use crate::fibre::Attributes;
 use crate::park::{Shield, sleep};
 use crate::queue::Runnable;
@@ -85,7 +85,7 @@ impl Cluster {
         self.0.close();
         self.0.wait_for(ProcessorPhase::Gone, None);
         self.0.end();
-        self.0.residents.tell_of_end();
+        self.0.stop_listeners.tell_of_end();
     }
 
     /// Stops the cluster step by step, come what may. It *drains* the cluster for a while, as
@@ -147,7 +147,7 @@ impl Cluster {
         running.close();
         let domain = &running.domain;
         if !running.ends_within(drain) {
-            domain.orders.cancel();
+            domain.control.cancel();
             domain.unpark_all();
             if !running.ends_cancelled(cancel) {
                 running.abandon();
@@ -157,7 +157,7 @@ impl Cluster {
         running.end();
         let left = running.left();
         domain.abandoned.tell_all();
-        running.residents.tell_of_end();
+        running.stop_listeners.tell_of_end();
         match left {
             None => Ok(()),
             Some(error) => {
@@ -177,16 +177,16 @@ impl Cluster {
     }
 }
 
-/// Has a resident told when the cluster is stopped. `false`: that has begun. Blocks nothing.
-pub fn reside(cluster: &Cluster, resident: Weak<dyn Resident>) -> bool {
-    cluster.0.residents.add(resident)
+/// Has a stop listener told when the cluster is stopped. `false`: that has begun. Blocks nothing.
+pub fn listen_for_stop(cluster: &Cluster, stop_listener: Weak<dyn StopListener>) -> bool {
+    cluster.0.stop_listeners.add(stop_listener)
 }
 
 impl Cluster {
     /// Tells those that live here that the cluster is about to be stopped.
     fn tell_residents(&self) {
         let spawn = |tell| self.try_spawn(Attributes::default(), tell).is_ok();
-        self.0.residents.tell_of_stop(spawn);
+        self.0.stop_listeners.tell_of_stop(spawn);
     }
 }
 
@@ -207,8 +207,8 @@ impl Running {
     /// Takes the last step: the monitor forgets the cluster, and the threads of processors that
     /// have ended end. Blocks the fibre (or thread).
     fn end(&self) {
-        monitor::forget(&self.crew);
-        self.crew.join_threads();
+        monitor::forget(&self.cluster_threads);
+        self.cluster_threads.join_threads();
     }
 
     /// Waits until all processors have ended, for `limit` at most. Blocks the fibre (or thread).
@@ -220,24 +220,25 @@ impl Running {
     /// Waits until all processors have ended, after their fibres have been cancelled; unwinds
     /// fibres in the end. Blocks the fibre (or thread).
     fn ends_cancelled(&self, limit: Duration) -> bool {
-        let unwinds = self.domain.roster.is_none() && !cfg!(panic = "abort") && !limit.is_zero();
+        let unwinds =
+            self.domain.fibre_list.is_none() && !cfg!(panic = "abort") && !limit.is_zero();
         if !unwinds {
             return self.ends_within(limit);
         }
-        let patience = limit / UNWINDS_AFTER;
-        if self.ends_within(patience) {
+        let timeout = limit / UNWINDS_AFTER;
+        if self.ends_within(timeout) {
             return true;
         }
         let _unwinding = Unwinding::begin();
-        self.domain.orders.unwind();
+        self.domain.control.unwind();
         self.domain.unpark_all();
-        self.ends_within(limit - patience)
+        self.ends_within(limit - timeout)
     }
 
     /// What was left behind, if anything was.
     fn left(&self) -> Option<StopError> {
         let domain = &self.domain;
-        let stuck = domain.orders.not_at(ProcessorPhase::Gone);
+        let stuck = domain.control.not_at(ProcessorPhase::Gone);
         let live = self.domain.live();
         if live == 0 && stuck.is_empty() {
             return None;
@@ -247,13 +248,13 @@ impl Running {
         // Stuck processors may still use what they were not told to leave.
         std::mem::forget(Arc::clone(domain));
         let live = usize::try_from(live).unwrap_or(usize::MAX);
-        let patience = Instant::now() + HALFWAY;
+        let timeout = Instant::now() + HALFWAY;
         let left = loop {
             self.leave_unstarted(&stuck);
             let mut left = self.leave_started(stuck.is_empty());
             let mut told = domain.left.lock();
             let all = left.len() + told.len() >= live;
-            if all || !stuck.is_empty() || Instant::now() >= patience {
+            if all || !stuck.is_empty() || Instant::now() >= timeout {
                 left.append(&mut told);
                 break left;
             }
@@ -276,13 +277,13 @@ impl Running {
     /// no processor is left that could run them, and those that wait for them are told.
     fn leave_started(&self, for_good: bool) -> Vec<LeftFibre> {
         let mut left = Vec::new();
-        if let Some(roster) = &self.domain.roster {
-            let roster = roster.lock();
+        if let Some(fibre_list) = &self.domain.fibre_list {
+            let fibre_list = fibre_list.lock();
             if for_good {
                 // The sender of a fibre that is still on its way here abandons it.
-                roster.leave();
+                fibre_list.leave();
             }
-            roster.for_each_fibre(|fibre, block| {
+            fibre_list.for_each_fibre(|fibre, block| {
                 left.push(LeftFibre::new(block, true));
                 if for_good {
                     // SAFETY: no processor is left that could run it.

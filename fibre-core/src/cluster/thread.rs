@@ -3,7 +3,7 @@
 use crate::fibre::ControlBlock;
 use crate::park::park;
 use crate::processor::os_thread;
-use crate::processor::{Processor, Remains};
+use crate::processor::{ExitState, Processor};
 use crate::scheduler::domain::Domain;
 use crate::stack::AlternateStack;
 use crate::sys::numbers::kernel_thread;
@@ -40,11 +40,11 @@ pub(super) fn start(
         let Some(seat) = gate.pass(Seat::new(&domain, index, epoch)) else {
             return;
         };
-        let stays = seat.run() == Remains::Started;
+        let stays = seat.run() == ExitState::Started;
         if stays {
             domain.stats(index).set_stays();
         }
-        domain.orders.leave(index);
+        domain.control.leave(index);
         if stays {
             stay();
         }
@@ -52,7 +52,7 @@ pub(super) fn start(
     })
 }
 
-/// Blocks the thread until the process ends: see [`Remains::Started`].
+/// Blocks the thread until the process ends: see [`ExitState::Started`].
 fn stay() -> ! {
     loop {
         thread::park();
@@ -93,19 +93,19 @@ impl Seat {
     }
 
     /// Runs the processor; returns what it has left behind. Blocks the thread.
-    fn run(self) -> Remains {
+    fn run(self) -> ExitState {
         // Timers are to be as exact as the clock, and not to have the default slack of 50 µs.
         // SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         let alive = AbortOnUnwind;
-        let remains = self.processor.run();
+        let exit_state = self.processor.run();
         self.processor.domain().abandoned.tell_late();
-        if remains != Remains::Nothing {
+        if exit_state != ExitState::Nothing {
             Box::leak(self.processor);
         }
         std::mem::forget(alive);
         drop(self.alternate_stack);
-        remains
+        exit_state
     }
 }
 

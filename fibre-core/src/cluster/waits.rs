@@ -3,7 +3,7 @@
 //! Each fibre notes in its block what it waits for (see `fibre/wait_slot.rs`). The reporter lets
 //! one cluster after the other stand still for a moment, and looks at their fibres (see `look`).
 
-use super::look::{self, FibrePhase, Sight};
+use super::look::{self, FibrePhase, LookResult};
 use super::register;
 use super::running::Running;
 use super::stop::StuckProcessor;
@@ -126,20 +126,22 @@ fn collect() -> Vec<Waiting> {
     let mut found = Vec::new();
     // One after the other: no cluster stands still because another one does not.
     for running in register::all() {
-        running.stand_and_look(None, |sight| found.extend(running.waiting(sight)));
+        running.stand_and_look(None, |look_result| {
+            found.extend(running.waiting(look_result))
+        });
     }
     found
 }
 
 impl Running {
     /// Describes what was seen, if it waits or does not switch.
-    fn waiting(&self, sight: Sight<'_>) -> Option<Waiting> {
-        let (block, phase) = match sight {
-            Sight::Fibre { block, phase } => (block, phase),
-            Sight::Unseen(stuck) => return Some(self.unseen(stuck)),
-            Sight::Missed => return None,
+    fn waiting(&self, look_result: LookResult<'_>) -> Option<Waiting> {
+        let (block, phase) = match look_result {
+            LookResult::Fibre { block, phase } => (block, phase),
+            LookResult::Unseen(stuck) => return Some(self.unseen(stuck)),
+            LookResult::Missed => return None,
         };
-        let awaited = block.errand.awaited();
+        let awaited = block.wait_slot.awaited();
         let place =
             |stuck: StuckProcessor| WaitObject::numbered(WaitKind::Processor, stuck.index as u32);
         let since = since::moment(block.state.since()).filter(|_| awaited.is_some());

@@ -8,11 +8,11 @@ use std::time::Duration;
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The longest one.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_PERIOD: Duration = Duration::from_secs(3600);
 
 /// What becomes of what is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reaction {
+pub enum MonitorAction {
     /// It is reported.
     Report,
     /// It is reported, all fibres are dumped, and the process aborts.
@@ -21,7 +21,7 @@ pub enum Reaction {
 
 /// `FIBRE_MONITOR`: how long a fibre may keep a processor without being reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MonitorSetting(pub Option<(Duration, Reaction)>);
+pub struct MonitorSetting(pub Option<(Duration, MonitorAction)>);
 
 impl MonitorSetting {
     /// The possible values in words.
@@ -50,15 +50,15 @@ impl FromStr for MonitorSetting {
         }
         let mut parts = text.split(',');
         let period = parts.next().and_then(time).ok_or(())?;
-        let mut reaction = Reaction::Report;
+        let mut reaction = MonitorAction::Report;
         for part in parts {
             match part {
                 "warn" => {}
-                "abort" => reaction = Reaction::Abort,
+                "abort" => reaction = MonitorAction::Abort,
                 _ => return Err(()),
             }
         }
-        let in_range = (SHORTEST..=LONGEST).contains(&period);
+        let in_range = (SHORTEST..=MAX_PERIOD).contains(&period);
         in_range.then_some(Self(Some((period, reaction)))).ok_or(())
     }
 }
@@ -81,7 +81,7 @@ fn time(text: &str) -> Option<Duration> {
 
 /// `FIBRE_DEADLOCK`: whether deadlocks are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeadlockSetting(pub Option<Reaction>);
+pub struct DeadlockSetting(pub Option<MonitorAction>);
 
 impl DeadlockSetting {
     /// The setting of the environment; by default none is looked for.
@@ -96,8 +96,8 @@ impl FromStr for DeadlockSetting {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         match text {
-            "report" => Ok(Self(Some(Reaction::Report))),
-            "abort" => Ok(Self(Some(Reaction::Abort))),
+            "report" => Ok(Self(Some(MonitorAction::Report))),
+            "abort" => Ok(Self(Some(MonitorAction::Abort))),
             "off" => Ok(Self(None)),
             _ => Err(()),
         }
@@ -121,15 +121,15 @@ mod tests {
         assert_eq!(told("off"), Ok(None));
         assert_eq!(
             told("10ms"),
-            is(Duration::from_millis(10), Reaction::Report)
+            is(Duration::from_millis(10), MonitorAction::Report)
         );
         assert_eq!(
             told("2s,warn"),
-            is(Duration::from_secs(2), Reaction::Report)
+            is(Duration::from_secs(2), MonitorAction::Report)
         );
         assert_eq!(
             told("1h,warn,abort"),
-            is(Duration::from_secs(3600), Reaction::Abort)
+            is(Duration::from_secs(3600), MonitorAction::Abort)
         );
         for wrong in [
             "",
@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn deadlocks_are_reported_or_not() {
         let told = |text: &str| text.parse::<DeadlockSetting>().map(|setting| setting.0);
-        assert_eq!(told("report"), Ok(Some(Reaction::Report)));
-        assert_eq!(told("abort"), Ok(Some(Reaction::Abort)));
+        assert_eq!(told("report"), Ok(Some(MonitorAction::Report)));
+        assert_eq!(told("abort"), Ok(Some(MonitorAction::Abort)));
         assert_eq!(told("off"), Ok(None));
         assert_eq!(told("on"), Err(()));
     }

@@ -4,8 +4,8 @@
 //! allocator takes 60 to 130 instructions for each malloc and free, more when many are freed at
 //! once; a list of blocks takes ten. Blocks come in a few sizes, and a block goes to the list of
 //! the processor that gives up the last reference. The next fibre is likely to be spawned there.
-//! Lists are short: beyond [`LONGEST`] blocks, memory goes back to the allocator, so a burst does
-//! not stay.
+//! Lists are short: beyond [`MAX_BLOCKS`] blocks, memory goes back to the allocator, so a burst
+//! does not stay.
 //!
 //! With the feature `sanitizer` the cache keeps nothing, so that AddressSanitizer sees every use of
 //! freed memory.
@@ -24,7 +24,7 @@ const SIZES: usize = 8;
 const ALIGNMENT: usize = 16;
 
 /// The most blocks of one size that are kept.
-const LONGEST: u32 = if cfg!(feature = "sanitizer") { 0 } else { 1024 };
+const MAX_BLOCKS: u32 = if cfg!(feature = "sanitizer") { 0 } else { 1024 };
 
 /// A block that is not in use.
 struct Free {
@@ -76,7 +76,7 @@ impl BlockCache {
         // SAFETY: passed on; the sizes that are kept have room for a `Free`.
         unsafe {
             match size_of(layout) {
-                Some(size) if self.0[size].length.get() < LONGEST => self.0[size].push(block),
+                Some(size) if self.0[size].length.get() < MAX_BLOCKS => self.0[size].push(block),
                 _ => release(block, layout),
             }
         }
@@ -176,7 +176,7 @@ mod tests {
         let larger = cache.take(layout(193, 8)).unwrap();
         let kept = cache.take(layout(192, 16)).unwrap();
         assert_ne!(larger, block);
-        assert_eq!(kept == block, LONGEST > 0);
+        assert_eq!(kept == block, MAX_BLOCKS > 0);
         // SAFETY: both were taken for these layouts.
         unsafe {
             cache.put(larger, layout(193, 8));
@@ -200,10 +200,10 @@ mod tests {
     fn a_burst_does_not_stay() {
         let cache = BlockCache::new();
         let layout = layout(100, 8);
-        for _ in 0..LONGEST + 10 {
+        for _ in 0..MAX_BLOCKS + 10 {
             // SAFETY: just allocated, and unused.
             unsafe { cache.put(allocate(layout).unwrap(), layout) };
         }
-        assert_eq!(cache.0[1].length.get(), LONGEST);
+        assert_eq!(cache.0[1].length.get(), MAX_BLOCKS);
     }
 }

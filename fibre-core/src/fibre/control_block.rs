@@ -7,7 +7,7 @@
 //!
 //! The owners of its fields:
 //!
-//! * `context`, the stack in `errand` and the closure belong to the fibre's owner: first the one
+//! * `context`, the stack in `wait_slot` and the closure belong to the fibre's owner: first the one
 //!   that took the fibre from a queue, then, while it runs, the fibre itself.
 //! * `state`, `completion` and `references` are atomic words of their own files.
 //! * `locals` and `shields` belong to the running fibre.
@@ -22,7 +22,7 @@ use crate::fibre::cancel_group::CancelGroup;
 use crate::fibre::labels::{LabelLine, LabelText, Labels};
 use crate::fibre::lazy_box::LazyBox;
 use crate::fibre::local_table::Locals;
-use crate::fibre::{Cancel, Hook, Reserved, Roster, RunState, WaitSlot, Wake};
+use crate::fibre::{Cancel, FibreList, Hook, Reserved, RunState, WaitSlot, Wake};
 use crate::queue::{Level, Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::stack::class_of;
@@ -86,12 +86,12 @@ pub(crate) struct Body {
     pub unwinds: bool,
 }
 
-/// A function that is shown a portrait.
-pub type Viewer<'v> = &'v mut dyn FnMut(Portrait<'_>);
+/// A function that is shown a report.
+pub type Viewer<'v> = &'v mut dyn FnMut(FibreReport<'_>);
 
 /// What a report of an overflow says of a fibre, besides its number.
 #[derive(Debug, Clone, Copy)]
-pub struct Portrait<'a> {
+pub struct FibreReport<'a> {
     /// What its makers call it: a fibre, a thread.
     pub noun: &'a str,
     /// Its name, if it has one.
@@ -118,11 +118,11 @@ pub struct ControlBlock {
     /// the last.
     context: UnsafeCell<Option<Context>>,
     /// Its stack if it got one when it was spawned; later, what it waits for.
-    pub(crate) errand: WaitSlot,
+    pub(crate) wait_slot: WaitSlot,
     /// Its fibre-local values.
     pub(crate) locals: Locals,
-    /// The hook in the roster of started fibres.
-    roster: Hook,
+    /// The hook in the fibre list of started fibres.
+    fibre_list: Hook,
     /// The functions of its typed part.
     body: &'static Body,
     /// The completion of its end.
@@ -291,10 +291,10 @@ impl ControlBlock {
             references: AtomicU32::new(2),
             home: AtomicPtr::new(ptr::null_mut()),
             context: UnsafeCell::new(None),
-            errand: WaitSlot::new(reserved),
+            wait_slot: WaitSlot::new(reserved),
             locals: Locals::new(),
             shields: Cell::new(0),
-            roster: Hook::new(),
+            fibre_list: Hook::new(),
             body,
             completion: Completion::new(),
             attributes,
@@ -325,7 +325,7 @@ impl ControlBlock {
     ///
     /// As for [`current_name`](Self::current_name).
     pub(crate) unsafe fn with_current_name(&self, f: &mut dyn FnMut(Option<&str>)) {
-        let mut tell = |portrait: Portrait<'_>| f(portrait.name);
+        let mut tell = |fibre_report: FibreReport<'_>| f(fibre_report.name);
         // SAFETY: passed on.
         unsafe { (self.body.describe)(NonNull::from(self), &mut tell) };
     }
@@ -341,7 +341,7 @@ impl ControlBlock {
     /// Notes what the fibre is about to wait for, for others to see. Called by the fibre itself.
     #[inline(always)]
     pub fn note(&self, awaited: WaitObject) {
-        self.errand.note(awaited);
+        self.wait_slot.note(awaited);
     }
 
     /// Notes since when it waits, where times are noted.
@@ -419,11 +419,11 @@ impl ControlBlock {
         self.home.load(Ordering::Relaxed)
     }
 
-    /// The member of a roster that this fibre is.
+    /// The member of a fibre list that this fibre is.
     #[inline]
     pub(crate) fn hook(this: FibreRef) -> NonNull<Hook> {
         // SAFETY: within the block.
-        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).roster) }
+        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).fibre_list) }
     }
 
     /// Makes `home` the queue that the fibre goes to when woken. Called by the owner only.
@@ -563,12 +563,12 @@ impl ControlBlock {
     }
 }
 
-impl Roster {
-    /// Calls `f` for each fibre; `f` must not change the roster.
+impl FibreList {
+    /// Calls `f` for each fibre; `f` must not change the fibre list.
     pub(crate) fn for_each_fibre(&self, mut f: impl FnMut(FibreRef, &ControlBlock)) {
         self.for_each(|hook| {
             let fibre = fibre_of(hook);
-            // SAFETY: as `add` was promised, the block stays as long as it is in the roster.
+            // SAFETY: as `add` was promised, the block stays as long as it is in the fibre list.
             f(fibre, unsafe { fibre.as_ref() });
         });
     }
@@ -579,10 +579,10 @@ impl Roster {
     }
 }
 
-/// The fibre with this hook, which is in a roster.
+/// The fibre with this hook, which is in a fibre list.
 fn fibre_of(hook: NonNull<Hook>) -> FibreRef {
     // SAFETY: the hook is a part of a block, as `add` was promised.
-    unsafe { hook.byte_sub(offset_of!(ControlBlock, roster)) }.cast()
+    unsafe { hook.byte_sub(offset_of!(ControlBlock, fibre_list)) }.cast()
 }
 
 /// What a fibre that is ready gives access to.

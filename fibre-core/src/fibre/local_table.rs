@@ -51,14 +51,14 @@ pub type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// The place that all keys with this index have had; never freed.
-    place: &'static Place,
+    place: &'static TableEntry,
     /// The place's generation while this key is its owner.
     generation: u32,
 }
 
 /// What keys with the same index share.
 #[derive(Debug)]
-struct Place {
+struct TableEntry {
     /// The index of their values in the tables.
     index: usize,
     /// Odd if a key owns it. Grows when one is made and when it is deleted.
@@ -84,7 +84,7 @@ enum Kind {
 }
 
 /// All places, by their indexes.
-static PLACES: SegmentedVec<Place> = SegmentedVec::new();
+static PLACES: SegmentedVec<TableEntry> = SegmentedVec::new();
 
 /// The places that no key owns, and how many buckets of them there are.
 static FREE: Mutex<Free> = parking_lot::const_mutex(Free {
@@ -94,15 +94,15 @@ static FREE: Mutex<Free> = parking_lot::const_mutex(Free {
 
 /// The content of [`FREE`].
 struct Free {
-    places: Vec<&'static Place>,
+    places: Vec<&'static TableEntry>,
     buckets: usize,
 }
 
 impl Free {
     /// Takes a place that no key owns.
-    fn take(&mut self) -> Option<&'static Place> {
+    fn take(&mut self) -> Option<&'static TableEntry> {
         if self.places.is_empty() {
-            let places = PLACES.bucket(self.buckets, Place::new)?;
+            let places = PLACES.bucket(self.buckets, TableEntry::new)?;
             self.buckets += 1;
             self.places.extend(places.iter().rev());
         }
@@ -110,7 +110,7 @@ impl Free {
     }
 }
 
-impl Place {
+impl TableEntry {
     /// Makes a place that no key owns.
     fn new(index: usize) -> Self {
         Self {

@@ -4,7 +4,8 @@
 //! * `state`: its run-state word;
 //! * `activity_word`: whether an activity has to run, and does;
 //! * `wait_slot`: what it waits for, or the stack that is reserved for it;
-//! * `roster`, `roster_ref`: the started fibres of a processor, and looking at them from outside;
+//! * `fibre_list`, `fibre_list_ref`: the started fibres of a processor, and looking at them from
+//!   outside;
 //! * `block_cache`: the memory of ended fibres;
 //! * `labels`: what it says of itself to those who look;
 //! * `lazy_box`: a box that is made when it is first needed;
@@ -17,20 +18,20 @@ pub(crate) mod block_cache;
 pub(crate) mod cancel_batch;
 pub(crate) mod cancel_group;
 mod control_block;
+mod fibre_list;
+mod fibre_list_ref;
 pub(crate) mod labels;
 mod lazy_box;
 pub(crate) mod local_table;
-mod roster;
-mod roster_ref;
 pub mod state;
 pub(crate) mod switch_hooks;
 mod wait_slot;
 
-pub use self::control_block::{ControlBlock, Portrait, Viewer};
+pub use self::control_block::{ControlBlock, FibreReport, Viewer};
 pub(crate) use self::{
     control_block::*,
-    roster::{Hook, Roster},
-    roster_ref::RosterRef,
+    fibre_list::{FibreList, Hook},
+    fibre_list_ref::FibreListRef,
     state::{Cancel, Left, RunState, Wake},
     switch_hooks::HookList,
     wait_slot::{Reserved, WaitSlot},

@@ -226,9 +226,9 @@ impl<F: Wakeable> RunState<F> {
     /// Waits until the canceller has left; see [`end_wait_at_home`](Self::end_wait_at_home).
     #[cold]
     fn wait_for_visitor(&self) {
-        let mut patience = Backoff::new();
+        let mut backoff = Backoff::new();
         while self.word.0.load(Ordering::Acquire) & VISITED != 0 {
-            patience.wait();
+            backoff.wait();
         }
     }
 

@@ -59,7 +59,7 @@ impl WaitSlot {
     }
 
     /// Notes that the fibre is an activity that does not run.
-    pub(crate) fn rest(&self) {
+    pub(crate) fn go_idle(&self) {
         self.0.store(ACTIVITY, Ordering::Relaxed);
     }
 

@@ -34,7 +34,7 @@ pub trait ConsumerQueues {
 #[derive(Debug)]
 pub struct Announced<'a, Q: ConsumerQueues> {
     /// Where it sleeps, and where others learn that it does.
-    commons: &'a SharedQueues,
+    shared_queues: &'a SharedQueues,
     /// Its place in the group.
     processor: usize,
     /// Its queues.
@@ -63,7 +63,7 @@ impl SharedQueues {
             self.idle.enter(processor);
         }
         Announced {
-            commons: self,
+            shared_queues: self,
             processor,
             queues,
             woken: false,
@@ -99,7 +99,7 @@ impl<'a, Q: ConsumerQueues> Armed<'a, Q> {
     #[inline]
     pub fn sleep(self, deadline: Option<Instant>) -> Announced<'a, Q> {
         let Self(mut awake) = self;
-        awake.woken = awake.commons.sleeper(awake.processor).sleep(deadline);
+        awake.woken = awake.shared_queues.sleeper(awake.processor).sleep(deadline);
         awake
     }
 }
@@ -108,7 +108,7 @@ impl<Q: ConsumerQueues> Drop for Announced<'_, Q> {
     #[inline]
     fn drop(&mut self) {
         self.queues.disarm();
-        self.commons.idle.leave(self.processor);
+        self.shared_queues.idle.leave(self.processor);
     }
 }
 
@@ -139,22 +139,22 @@ mod tests {
 
     #[test]
     fn what_was_announced_is_taken_back() {
-        let commons = SharedQueues::new(2, QueueKind::default());
+        let shared_queues = SharedQueues::new(2, QueueKind::default());
         let queues = Queues::default();
-        let is_idle = || commons.idle.is_any();
-        let announced = commons.announce(1, &queues, true);
+        let is_idle = || shared_queues.idle.is_any();
+        let announced = shared_queues.announce(1, &queues, true);
         assert!(is_idle() && !queues.armed.get());
         drop(announced);
         assert!(!is_idle());
         // Refused: it is idle until it has looked for what has come.
         queues.filled.set(true);
-        let refused = commons.announce(1, &queues, true).arm().unwrap_err();
+        let refused = shared_queues.announce(1, &queues, true).arm().unwrap_err();
         assert!(is_idle() && queues.armed.get());
         drop(refused);
         assert!(!is_idle() && !queues.armed.get());
         queues.filled.set(false);
-        let armed = commons.announce(1, &queues, true).arm().unwrap();
-        commons.sleeper(1).unpark();
+        let armed = shared_queues.announce(1, &queues, true).arm().unwrap();
+        shared_queues.sleeper(1).unpark();
         let awake = armed.sleep(None);
         assert!(is_idle() && queues.armed.get() && awake.was_woken());
         drop(awake);
@@ -163,10 +163,10 @@ mod tests {
 
     #[test]
     fn who_does_not_join_is_not_claimed() {
-        let commons = SharedQueues::new(1, QueueKind::default());
+        let shared_queues = SharedQueues::new(1, QueueKind::default());
         let queues = Queues::default();
-        let armed = commons.announce(0, &queues, false).arm().unwrap();
-        assert!(!commons.idle.is_any() && queues.armed.get());
+        let armed = shared_queues.announce(0, &queues, false).arm().unwrap();
+        assert!(!shared_queues.idle.is_any() && queues.armed.get());
         drop(armed);
         assert!(!queues.armed.get());
     }

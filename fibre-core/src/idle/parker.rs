@@ -11,7 +11,7 @@
 //! A notification that comes while the thread is awake makes its next sleep end at once. By default
 //! a processor sleeps on its futex. A layer above may install a [`Driver`]: another way to sleep
 //! (in `epoll_wait`, say) that also tells the processor of events that make fibres ready. Several
-//! processors may share one halt; then it says each time which of them sleep in it.
+//! processors may share one driver; then it says each time which of them sleep in it.
 //!
 //! # Memory ordering
 //!
@@ -65,7 +65,7 @@ pub trait Driver: Send + Sync {
     }
 
     /// Whether events stay where they are while a processor is busy with one fibre, so that an idle
-    /// one should watch it: the same for the life of the halt.
+    /// one should watch it: the same for the life of the driver.
     fn needs_watch(&self) -> bool {
         true
     }
@@ -86,7 +86,7 @@ pub trait Driver: Send + Sync {
     /// Makes a sleep end, or the next one if none is going on. Any thread.
     fn interrupt(&self);
 
-    /// Called by the processor when it ends, or by the last of those that share the halt: no
+    /// Called by the processor when it ends, or by the last of those that share the driver: no
     /// processor will sleep here any more. May block the thread.
     fn retire(&self);
 }
@@ -119,15 +119,15 @@ impl Parker {
         Self(Futex::new(AWAKE))
     }
 
-    /// Sleeps until notified, until the deadline, or, with a `halt`, until events come. The owner
+    /// Sleeps until notified, until the deadline, or, with a `driver`, until events come. The owner
     /// thread only. May end early. `true`: a waker has ended it.
-    pub fn sleep(&self, halt: Option<&Arc<dyn Driver>>, deadline: Option<Instant>) -> bool {
-        match halt.filter(|halt| halt.enter()) {
-            Some(halt) => {
+    pub fn sleep(&self, driver: Option<&Arc<dyn Driver>>, deadline: Option<Instant>) -> bool {
+        match driver.filter(|driver| driver.enter()) {
+            Some(driver) => {
                 if self.0.exchange(AWAKE, IN_HALT) {
-                    halt.sleep(deadline);
+                    driver.sleep(deadline);
                 }
-                halt.leave();
+                driver.leave();
             }
             None => {
                 if self.0.exchange(AWAKE, ON_FUTEX) {
@@ -146,13 +146,13 @@ impl Parker {
 
     /// Ends the owner's sleep, or its next one. Any thread.
     ///
-    /// `halt` returns what the owner installed, if it did.
-    pub fn unpark<'a>(&self, halt: impl FnOnce() -> Option<&'a Arc<dyn Driver>>) {
+    /// `driver` returns what the owner installed, if it did.
+    pub fn unpark<'a>(&self, driver: impl FnOnce() -> Option<&'a Arc<dyn Driver>>) {
         match self.0.swap(NOTIFIED) {
             ON_FUTEX => Futex::wake_one(&raw const self.0),
             IN_HALT => {
-                if let Some(halt) = halt() {
-                    halt.interrupt();
+                if let Some(driver) = driver() {
+                    driver.interrupt();
                 }
             }
             _awake_or_notified => {}

@@ -14,7 +14,7 @@
 use crate::idle::parker::{Driver, Parker};
 use crate::idle::set::IdleSet;
 use crate::idle::watchers::Watch;
-use crate::queue::{LogicalQueue, Popped, QueueKind, Runnable};
+use crate::queue::{MultilevelQueue, Popped, QueueKind, Runnable};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, OnceLock};
@@ -28,23 +28,23 @@ pub struct SharedQueues {
     /// The sleepers of all processors that may ever be.
     sleepers: Box<[CachePadded<Sleeper>]>,
     /// The queue of fibres that any processor may take.
-    staging: LogicalQueue,
+    staging: MultilevelQueue,
     /// The queue of fibres that run when no other fibre is found.
-    background: LogicalQueue,
+    background: MultilevelQueue,
     /// The processor that is asked first to come for the next fibre of these queues. A hint.
     next: AtomicUsize,
     /// The processors that watch those that do not come to look at their events.
     pub watch: Watch,
-    /// Whether all processors share one halt.
-    one_halt: AtomicBool,
+    /// Whether all processors share one driver.
+    one_driver: AtomicBool,
 }
 
 /// How one processor sleeps, and is woken.
 pub struct Sleeper {
     /// The parker of its thread.
     parker: Parker,
-    /// Its halt, once a layer above has installed one.
-    halt: OnceLock<Arc<dyn Driver>>,
+    /// Its driver, once a layer above has installed one.
+    driver: OnceLock<Arc<dyn Driver>>,
 }
 
 impl SharedQueues {
@@ -54,25 +54,25 @@ impl SharedQueues {
         Self {
             idle: IdleSet::new(processors),
             sleepers: (0..processors).map(|_| CachePadded::default()).collect(),
-            staging: LogicalQueue::new(kind),
-            background: LogicalQueue::new(kind),
+            staging: MultilevelQueue::new(kind),
+            background: MultilevelQueue::new(kind),
             next: AtomicUsize::new(0),
             watch: Watch::new(),
-            one_halt: AtomicBool::new(false),
+            one_driver: AtomicBool::new(false),
         }
     }
 
-    /// Gives all processors that may ever be one halt in common. There is one caller at a time.
-    pub fn install_one_halt(&self, halt: &Arc<dyn Driver>) {
-        self.one_halt.store(true, Ordering::Release);
+    /// Gives all processors that may ever be one driver in common. There is one caller at a time.
+    pub fn install_one_driver(&self, driver: &Arc<dyn Driver>) {
+        self.one_driver.store(true, Ordering::Release);
         for sleeper in &self.sleepers {
-            sleeper.install_halt(Arc::clone(halt));
+            sleeper.install_driver(Arc::clone(driver));
         }
     }
 
-    /// Whether the processors share one halt.
-    pub fn has_one_halt(&self) -> bool {
-        self.one_halt.load(Ordering::Acquire)
+    /// Whether the processors share one driver.
+    pub fn has_one_driver(&self) -> bool {
+        self.one_driver.load(Ordering::Acquire)
     }
 
     /// The sleeper of a processor.
@@ -157,7 +157,7 @@ impl Sleeper {
     /// Blocks the owner's thread until there may be work or the deadline passes. See
     /// [`Armed::sleep`](super::armed::Armed::sleep). `true`: another thread has ended the sleep.
     pub(super) fn sleep(&self, deadline: Option<Instant>) -> bool {
-        self.parker.sleep(self.halt.get(), deadline)
+        self.parker.sleep(self.driver.get(), deadline)
     }
 
     /// Blocks the owner's thread until [`unpark`](Self::unpark) or less long, whatever happens
@@ -168,7 +168,7 @@ impl Sleeper {
 
     /// Ends the owner's sleep, or its next one. Any thread.
     pub fn unpark(&self) {
-        self.parker.unpark(|| self.halt.get());
+        self.parker.unpark(|| self.driver.get());
     }
 
     /// Whether the owner's next sleep would end at once; for models.
@@ -179,14 +179,14 @@ impl Sleeper {
 
     /// The driver that a layer above installed.
     #[inline]
-    pub fn halt(&self) -> Option<&Arc<dyn Driver>> {
-        self.halt.get()
+    pub fn driver(&self) -> Option<&Arc<dyn Driver>> {
+        self.driver.get()
     }
 
     /// Installs another way to sleep, unless there is one; returns what is there.
     /// Any thread.
-    pub fn install_halt(&self, halt: Arc<dyn Driver>) -> &Arc<dyn Driver> {
-        let installed = self.halt.get_or_init(|| halt);
+    pub fn install_driver(&self, driver: Arc<dyn Driver>) -> &Arc<dyn Driver> {
+        let installed = self.driver.get_or_init(|| driver);
         // If the owner sleeps on its futex, it has to move over.
         self.unpark();
         installed
@@ -197,7 +197,7 @@ impl Default for Sleeper {
     fn default() -> Self {
         Self {
             parker: Parker::new(),
-            halt: OnceLock::new(),
+            driver: OnceLock::new(),
         }
     }
 }
@@ -206,7 +206,7 @@ impl std::fmt::Debug for Sleeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sleeper")
             .field("parker", &self.parker)
-            .field("has_halt", &self.halt.get().is_some())
+            .field("has_driver", &self.driver.get().is_some())
             .finish()
     }
 }
@@ -265,42 +265,42 @@ mod tests {
     /// Idle processors are woken in turn, one for each fibre.
     #[test]
     fn those_who_are_idle_take_turns() {
-        let commons = SharedQueues::new(3, QueueKind::default());
-        let enter = || (0..3).for_each(|processor| commons.idle.enter(processor));
+        let shared_queues = SharedQueues::new(3, QueueKind::default());
+        let enter = || (0..3).for_each(|processor| shared_queues.idle.enter(processor));
         enter();
         let links = [(); 4].map(|()| Link::new());
         // SAFETY: the links outlive the queues, and each is queued once.
         let of = |index: usize| unsafe { Runnable::new(NonNull::from(&links[index])) };
         let node = |popped: Popped| popped.map(|runnable| runnable.node());
-        assert!(commons.has_none_staged() && !commons.has_work());
+        assert!(shared_queues.has_none_staged() && !shared_queues.has_work());
         for turn in [0, 1, 2, 0] {
             enter();
-            commons.stage(of(turn));
-            assert!(!commons.has_none_staged() && commons.has_work());
-            sleep(commons.sleeper(turn));
+            shared_queues.stage(of(turn));
+            assert!(!shared_queues.has_none_staged() && shared_queues.has_work());
+            sleep(shared_queues.sleeper(turn));
             assert_eq!(
-                commons.idle.claim(turn),
+                shared_queues.idle.claim(turn),
                 Some((turn + 1) % 3),
                 "turn {turn}"
             );
             assert_eq!(
-                node(commons.pop_staged()),
+                node(shared_queues.pop_staged()),
                 Popped::Node(NonNull::from(&links[turn]))
             );
         }
         enter();
-        commons.push_background(of(3));
-        assert!(commons.has_none_staged() && commons.has_work());
-        sleep(commons.sleeper(1));
+        shared_queues.push_background(of(3));
+        assert!(shared_queues.has_none_staged() && shared_queues.has_work());
+        sleep(shared_queues.sleeper(1));
         assert_eq!(
-            node(commons.pop_background()),
+            node(shared_queues.pop_background()),
             Popped::Node(NonNull::from(&links[3]))
         );
-        commons.wake_one(2);
-        sleep(commons.sleeper(2));
-        commons.wake_one(2);
-        sleep(commons.sleeper(0));
-        assert!(!commons.idle.is_any() && !commons.has_work());
+        shared_queues.wake_one(2);
+        sleep(shared_queues.sleeper(2));
+        shared_queues.wake_one(2);
+        sleep(shared_queues.sleeper(0));
+        assert!(!shared_queues.idle.is_any() && !shared_queues.has_work());
     }
 
     /// Waits until a processor's thread is about to sleep on its futex.
@@ -310,42 +310,42 @@ mod tests {
         }
     }
 
-    /// A processor that sleeps on its futex moves over to the halt that it is given, and is woken
+    /// A processor that sleeps on its futex moves over to the driver that it is given, and is woken
     /// there.
     #[test]
-    fn a_sleeper_moves_to_its_halt() {
-        let commons = SharedQueues::new(2, QueueKind::default());
-        let sleeper = commons.sleeper(1);
-        assert!(!commons.has_one_halt() && sleeper.halt().is_none());
-        let halt = Arc::new(Counting::default());
+    fn a_sleeper_moves_to_its_driver() {
+        let shared_queues = SharedQueues::new(2, QueueKind::default());
+        let sleeper = shared_queues.sleeper(1);
+        assert!(!shared_queues.has_one_driver() && sleeper.driver().is_none());
+        let driver = Arc::new(Counting::default());
         thread::scope(|scope| {
             scope.spawn(|| {
-                while halt.left.load(Ordering::Acquire) == 0 {
+                while driver.left.load(Ordering::Acquire) == 0 {
                     sleep(sleeper);
                 }
             });
             await_futex(sleeper);
-            let shared: Arc<dyn Driver> = Arc::clone(&halt) as _;
-            commons.install_one_halt(&shared);
-            while halt.sleeps.load(Ordering::Acquire) == 0 {
+            let shared: Arc<dyn Driver> = Arc::clone(&driver) as _;
+            shared_queues.install_one_driver(&shared);
+            while driver.sleeps.load(Ordering::Acquire) == 0 {
                 thread::yield_now();
             }
             sleeper.unpark();
         });
-        assert!(commons.has_one_halt());
-        assert!(commons.sleeper(0).halt().is_some() && sleeper.halt().is_some());
-        assert!(format!("{sleeper:?}").contains("has_halt: true"));
+        assert!(shared_queues.has_one_driver());
+        assert!(shared_queues.sleeper(0).driver().is_some() && sleeper.driver().is_some());
+        assert!(format!("{sleeper:?}").contains("has_driver: true"));
         // A processor that stands aside sleeps on its futex, whatever it has been given.
-        let slept = halt.sleeps.load(Ordering::Acquire);
+        let slept = driver.sleeps.load(Ordering::Acquire);
         thread::scope(|scope| {
             scope.spawn(|| {
                 // The installation has notified it.
-                commons.sleeper(0).stand();
-                commons.sleeper(0).stand();
+                shared_queues.sleeper(0).stand();
+                shared_queues.sleeper(0).stand();
             });
-            await_futex(commons.sleeper(0));
-            commons.sleeper(0).unpark();
+            await_futex(shared_queues.sleeper(0));
+            shared_queues.sleeper(0).unpark();
         });
-        assert_eq!(halt.sleeps.load(Ordering::Acquire), slept);
+        assert_eq!(driver.sleeps.load(Ordering::Acquire), slept);
     }
 }

@@ -39,23 +39,23 @@ pub unsafe fn wake_after<R>(f: impl FnOnce() -> R) -> R {
 impl Drop for Scope<'_> {
     fn drop(&mut self) {
         current::set_deferred(ptr::null());
-        for (commons, processor) in self.0.0.take() {
-            commons.sleeper(processor).unpark();
+        for (shared_queues, processor) in self.0.0.take() {
+            shared_queues.sleeper(processor).unpark();
         }
     }
 }
 
 /// Wakes a processor for a fibre that has been pushed to it, or puts that off.
-pub(crate) fn wake(commons: &Arc<SharedQueues>, processor: usize) {
+pub(crate) fn wake(shared_queues: &Arc<SharedQueues>, processor: usize) {
     let deferred: *const Deferred = current::deferred().cast();
     // SAFETY: not null means that `wake_after` is in progress on this thread, which has not
     // left that stack since.
     if let Some(deferred) = unsafe { deferred.as_ref() } {
         let mut waiting = deferred.0.borrow_mut();
         if waiting.len() < MOST {
-            waiting.push((Arc::clone(commons), processor));
+            waiting.push((Arc::clone(shared_queues), processor));
             return;
         }
     }
-    commons.sleeper(processor).unpark();
+    shared_queues.sleeper(processor).unpark();
 }

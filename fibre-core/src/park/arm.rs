@@ -135,7 +135,7 @@ pub trait Arm {
     /// between the first and the last call of the joint arm; or it is this method of an arm that
     /// has this one for itself, and passes on what it gets.
     #[doc(hidden)]
-    unsafe fn joint(&self) -> Option<&dyn Joint> {
+    unsafe fn joint(&self) -> Option<&dyn LockedArm> {
         None
     }
 
@@ -186,7 +186,7 @@ pub enum Left {
 /// Its methods use cells. [`Arm::woken`] takes the output, whether the arm has been carried out by
 /// a waker or under the locks.
 #[doc(hidden)]
-pub trait Joint {
+pub trait LockedArm {
     /// Where its lock is: locks are taken in this order, and each once.
     fn address(&self) -> usize;
 
@@ -256,7 +256,7 @@ impl<A: Arm, R, F: FnMut(A::Output) -> R> Arm for Map<A, F> {
         self.arm.is_from_outside()
     }
 
-    unsafe fn joint(&self) -> Option<&dyn Joint> {
+    unsafe fn joint(&self) -> Option<&dyn LockedArm> {
         // SAFETY: passed on.
         unsafe { self.arm.joint() }
     }
@@ -296,7 +296,7 @@ macro_rules! forward {
                     (**self).is_from_outside()
                 }
 
-                unsafe fn joint(&self) -> Option<&dyn Joint> {
+                unsafe fn joint(&self) -> Option<&dyn LockedArm> {
                     // SAFETY: passed on.
                     unsafe { (**self).joint() }
                 }
@@ -343,13 +343,13 @@ impl<A: Arm> Arm for Option<A> {
         self.as_ref().is_some_and(A::is_from_outside)
     }
 
-    unsafe fn joint(&self) -> Option<&dyn Joint> {
+    unsafe fn joint(&self) -> Option<&dyn LockedArm> {
         // SAFETY: passed on.
         unsafe { self.as_ref()?.joint() }
     }
 }
 
-impl fmt::Debug for dyn Joint + '_ {
+impl fmt::Debug for dyn LockedArm + '_ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Joint").finish_non_exhaustive()
     }

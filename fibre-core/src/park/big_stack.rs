@@ -1,6 +1,6 @@
 //! Calls that need more stack than the fibre has.
 //!
-//! The stack is another one of ours, with a guard, a nameplate and a place in the statistics. The
+//! The stack is another one of ours, with a guard, an owner word and a place in the statistics. The
 //! same fibre runs on it: it blocks as ever, since a switch only saves the stack pointer.
 
 use crate::processor::{OVERFLOW_HOOK, Processor};

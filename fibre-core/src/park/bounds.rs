@@ -1,8 +1,8 @@
 //! What a limit scope makes of the waits within it.
 //!
-//! [`Bounds::of_wait`] finds the caller's innermost scope and what it says of a wait;
-//! [`Bounds::wait`] waits within that, and ends the call if the scope has. The scopes themselves
-//! are explained in `wait/limit_scope.rs`.
+//! [`WaitLimits::of_wait`] finds the caller's innermost scope and what it says of a wait;
+//! [`WaitLimits::wait`] waits within that, and ends the call if the scope has. The scopes
+//! themselves are explained in `wait/limit_scope.rs`.
 //!
 //! A cluster that is stopped within limits unwinds its fibres in the end, as a scope around all of
 //! them would. A wait that has begun before is ended by its processor, which *rouses* the
@@ -124,7 +124,7 @@ pub(super) fn is_stopped() -> bool {
         let fibre = here.running()?;
         // SAFETY: the calling fibre.
         let may = unsafe { fibre.as_ref() }.may_be_unwound();
-        Some(may && here.domain().orders.are_to_unwind())
+        Some(may && here.domain().control.must_unwind())
     };
     !current::panicking() && Processor::here(is_stopped).flatten() == Some(true)
 }
@@ -205,7 +205,7 @@ fn show_scopes(scopes: *const LimitScope) {
 }
 
 /// The limits of one wait.
-pub(super) struct Bounds<'a> {
+pub(super) struct WaitLimits<'a> {
     /// The limit of the call.
     own: Limit,
     /// What limits the wait.
@@ -216,7 +216,7 @@ pub(super) struct Bounds<'a> {
     unwinds: bool,
 }
 
-impl Bounds<'_> {
+impl WaitLimits<'_> {
     /// Finds the limits of a wait of the caller; `open`: scopes end it, too.
     pub(super) fn of_wait(open: bool, own: Limit) -> Self {
         let may_unwind = |scope: &&LimitScope| own != Limit::None || !unwinds_already(scope);

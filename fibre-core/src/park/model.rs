@@ -197,7 +197,7 @@ pub fn may_spin_briefly() -> bool {
 
 /// `false`, as for [`may_spin`].
 #[must_use]
-pub fn others_rest() -> bool {
+pub fn others_idle() -> bool {
     false
 }
 

@@ -17,7 +17,7 @@
 
 use crate::config::settings::default_processors;
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::park::bounds::{self, Bounds};
+use crate::park::bounds::{self, WaitLimits};
 use crate::park::leave::{leave, suspend, suspend_untied};
 use crate::park::roused::{give_up_parked, give_up_roused, has_left};
 use crate::processor::{Processor, in_fibre, with_running};
@@ -152,7 +152,7 @@ pub unsafe fn park_among_until(
         }
         return outcome;
     };
-    Bounds::of_wait(true, limit).wait_until(due, |limit, unheeding| {
+    WaitLimits::of_wait(true, limit).wait_until(due, |limit, unheeding| {
         park_here::<AMONG>(awaited, limit, unheeding, publish, withdraw)
     })
 }
@@ -233,7 +233,7 @@ where
     // SAFETY: the running fibre's own block.
     let block = unsafe { fibre.as_ref() };
     block.note_since();
-    let bounds = Bounds::of_wait(FORM & OPEN != 0, limit);
+    let bounds = WaitLimits::of_wait(FORM & OPEN != 0, limit);
     let limits_at_home = || Processor::here(Processor::limits_at_home) == Some(true);
     let at_home = at_home && (bounds.limit() == Limit::None || limits_at_home());
     bounds.wait(|limit, bound| match at_home {
@@ -282,7 +282,7 @@ fn park_at_home<const FORM: u8>(
         // A branch of its own, as the shortest path is the most used one.
         suspend_untied(block, Action::ParkAtHome);
         if FORM != PLAIN && block.link().is_roused() && has_left(block, waiter, withdraw) {
-            block.errand.end_wait();
+            block.wait_slot.end_wait();
             std::mem::forget(unwound);
             bounds::unwind(None);
         }
@@ -295,7 +295,7 @@ fn park_at_home<const FORM: u8>(
         }
         outcome
     };
-    block.errand.end_wait();
+    block.wait_slot.end_wait();
     std::mem::forget(unwound);
     outcome
 }
@@ -347,7 +347,7 @@ fn park_fibre<const FORM: u8>(
     let waiter = std::hint::black_box(&waiter);
     let unwound = AbortOnUnwind;
     if !publish(waiter, limit) {
-        block.errand.end_wait();
+        block.wait_slot.end_wait();
         std::mem::forget(unwound);
         return Outcome::NotParked;
     }
@@ -360,7 +360,7 @@ fn park_fibre<const FORM: u8>(
             give_up_parked(block, waiter, FORM & AMONG != 0 || limit != Limit::None);
         }
     });
-    block.errand.end_wait();
+    block.wait_slot.end_wait();
     let outcome = waiter.outcome();
     if FORM & AMONG != 0 || matches!(outcome, Outcome::TimedOut | Outcome::Cancelled) {
         withdraw(waiter);
@@ -399,7 +399,7 @@ fn park_thread<const FORM: u8>(
     withdraw: impl FnOnce(&Waiter),
 ) -> Outcome {
     Processor::assert_may_block();
-    let bounds = Bounds::of_wait(FORM & OPEN != 0, limit);
+    let bounds = WaitLimits::of_wait(FORM & OPEN != 0, limit);
     bounds.wait(|limit, _| park_thread_within::<FORM>(limit, publish, withdraw))
 }
 
@@ -572,8 +572,8 @@ static SEVERAL: LazyLock<bool> = LazyLock::new(|| default_processors() > 1);
 /// Whether another processor of the caller's cluster has nothing to do.
 #[inline]
 #[must_use]
-pub fn others_rest() -> bool {
-    Processor::here(Processor::others_rest) == Some(true)
+pub fn others_idle() -> bool {
+    Processor::here(Processor::others_idle) == Some(true)
 }
 
 /// Whether the processor sleeps on which the waiting fibre would go on. Called under the lock that
@@ -583,7 +583,7 @@ pub fn others_rest() -> bool {
 pub fn waits_at_rest(waiter: &Waiter) -> bool {
     waiter.fibre().is_some_and(|fibre| {
         // SAFETY: the fibre waits, as its waiter is in a list: so it is alive, and so is its home.
-        unsafe { fibre.as_ref().home().as_ref() }.is_some_and(ReadyQueue::is_resting)
+        unsafe { fibre.as_ref().home().as_ref() }.is_some_and(ReadyQueue::is_idle)
     })
 }
 

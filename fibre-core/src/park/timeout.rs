@@ -236,14 +236,14 @@ fn new_scope(deadline: Option<Instant>, unwinds: bool) -> LimitScope {
 
 /// What a fibre takes over from the one that starts it, so that it is in the same scopes.
 #[derive(Debug, Clone, Copy)]
-pub struct Inherited {
+pub struct ScopeSet {
     /// The deadline of the scopes.
     deadline: Option<Instant>,
     /// Whether cancellation unwinds.
     unwinds: bool,
 }
 
-impl Inherited {
+impl ScopeSet {
     /// What the caller's scopes say now, with a further deadline and wish.
     ///
     /// # Panics
@@ -285,7 +285,7 @@ impl Inherited {
     }
 }
 
-/// What has ended a call of [`Inherited::call`].
+/// What has ended a call of [`ScopeSet::call`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The time is over.

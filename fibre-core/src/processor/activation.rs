@@ -1,10 +1,11 @@
 //! Running activities, which rest between their runs.
 //!
-//! An activity leaves its stack by [`Action::Rest`] instead of ending its computation. The
-//! processor keeps one such stack with the computation on it, a *runner*, and the next activity
-//! that it runs goes on there: it costs neither a stack from the cache nor a new computation. An
-//! activity that waits in its function keeps the runner meanwhile, and the processor makes another
-//! one when it needs one. So only activities that wait have stacks of their own.
+//! An activity leaves its stack by [`Action::Idle`] instead of ending its computation. The
+//! processor keeps one such stack with the computation on it, an *activity stack*, and the next
+//! activity that it runs goes on there: it costs neither a stack from the cache nor a new
+//! computation. An activity that waits in its function keeps the activity stack meanwhile, and the
+//! processor makes another one when it needs one. So only activities that wait have stacks of their
+//! own.
 //!
 //! A run may migrate to another cluster. It ends there, and so do runs that follow it at once; from
 //! then on the activity is at home in its own cluster again.
@@ -22,7 +23,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 impl Processor {
-    /// Gives an activity that is about to run a runner, and lists it as started.
+    /// Gives an activity that is about to run an activity stack, and lists it as started.
     #[inline]
     pub(super) fn bind_activity(
         &self,
@@ -30,7 +31,7 @@ impl Processor {
         class: usize,
     ) -> Result<(), StackError> {
         let waiting = if self.is_usual(fibre) {
-            self.runner.waiting.take()
+            self.activity_stack.waiting.take()
         } else {
             None
         };
@@ -47,19 +48,19 @@ impl Processor {
         Ok(())
     }
 
-    /// Makes a runner; its first activity is this one.
+    /// Makes an activity stack; its first activity is this one.
     #[cold]
     fn new_runner(&self, fibre: &Runnable, class: usize) -> Result<Context, StackError> {
         let stack = self.take_stack(class);
-        let stack = stack.inspect_err(|_| fibre.block().errand.rest())?;
-        self.runner.nameplate.set(Some(stack.nameplate()));
+        let stack = stack.inspect_err(|_| fibre.block().wait_slot.go_idle())?;
+        self.activity_stack.owner_word.set(Some(stack.owner_word()));
         let block = fibre.fibre().as_ptr().cast_const().cast();
         // SAFETY: the fibre is an activity, which runs next, and which this processor resumes.
-        Ok(unsafe { Context::new::<Runner>(stack, block) })
+        Ok(unsafe { Context::new::<ActivityStack>(stack, block) })
     }
 
-    /// Whether a runner does for the activity: it takes the stacks of its cluster as they are, and
-    /// these may be used again as they were left.
+    /// Whether an activity stack does for the activity: it takes the stacks of its cluster as they
+    /// are, and these may be used again as they were left.
     #[inline]
     fn is_usual(&self, fibre: &Runnable) -> bool {
         fibre.block().attributes.takes_usual_stack() && !self.domain().settings.wipe_stacks
@@ -89,9 +90,9 @@ impl Processor {
         self.own().push_if_single_level(fibre)
     }
 
-    /// Takes an activity off its runner at the end of a run. It may run again at once.
+    /// Takes an activity off its activity stack at the end of a run. It may run again at once.
     #[inline(never)]
-    pub(super) fn rest_activity(&self, mut fibre: Runnable) {
+    pub(super) fn idle_activity(&self, mut fibre: Runnable) {
         // SAFETY: nothing else leaves its stack to rest; the runnable has a reference.
         let activity = unsafe { ActivityBlock::of(fibre.fibre()) };
         let migrated = !Arc::ptr_eq(activity.domain(), self.domain());
@@ -99,11 +100,11 @@ impl Processor {
             let usual = !migrated && self.is_usual(&fibre);
             self.put_runner(context, usual);
         }
-        fibre.block().errand.rest();
+        fibre.block().wait_slot.go_idle();
         match activity.word.end() {
             Ended::Again => self.run_again(fibre, migrated),
             // From here on others may schedule it, and it is theirs.
-            Ended::Idle if activity.block.release_if_shared() => self.count_rested(migrated),
+            Ended::Idle if activity.block.release_if_shared() => self.count_idle(migrated),
             // Nobody is left who could.
             Ended::Idle if activity.value() == Value::There => {
                 activity.set_value(Value::Unwanted);
@@ -111,7 +112,7 @@ impl Processor {
                 self.run_again(fibre, migrated);
             }
             Ended::Idle => {
-                self.count_rested(migrated);
+                self.count_idle(migrated);
                 // SAFETY: the runnable's reference.
                 unsafe { ControlBlock::release(fibre.fibre()) };
             }
@@ -119,7 +120,7 @@ impl Processor {
     }
 
     /// Counts an activity that rests.
-    fn count_rested(&self, migrated: bool) {
+    fn count_idle(&self, migrated: bool) {
         if migrated {
             self.count_gone();
         } else {
@@ -140,19 +141,21 @@ impl Processor {
         }
     }
 
-    /// Takes back a runner without an activity; it is kept for others if it is a `usual` one.
+    /// Takes back an activity stack without an activity; it is kept for others if it is a `usual`
+    /// one.
     fn put_runner(&self, context: Context, usual: bool) {
-        let before = self.runner.waiting.take();
+        let before = self.activity_stack.waiting.take();
         if before.is_none() && usual {
-            return self.runner.waiting.set(Some(context));
+            return self.activity_stack.waiting.set(Some(context));
         }
-        self.runner.waiting.set(before);
+        self.activity_stack.waiting.set(before);
         self.end_runner(context);
     }
 
-    /// Ends the computation of a runner, and takes its stack back. No fibre runs here.
+    /// Ends the computation of an activity stack, and takes its stack back. No fibre runs here.
     fn end_runner(&self, context: Context) {
-        // SAFETY: the computation of a runner that waits. It finds nobody who runs, and returns.
+        // SAFETY: the computation of an activity stack that waits. It finds nobody who runs, and
+        // returns.
         let action = unsafe { context.resume() };
         debug_assert_eq!(action, Action::Exit, "a runner went on without an activity");
         self.put_stack(context.into_stack());
@@ -162,7 +165,7 @@ impl Processor {
     #[cold]
     #[inline(never)]
     pub(super) fn give_up_runner(&self) {
-        if let Some(context) = self.runner.waiting.take() {
+        if let Some(context) = self.activity_stack.waiting.take() {
             self.end_runner(context);
         }
     }
@@ -184,14 +187,14 @@ impl Processor {
     }
 }
 
-/// What a runner does: it runs one activity after the other. The argument is the control block of
-/// the first one; the processor that has made the runner resumes it next.
-struct Runner;
+/// What an activity stack does: it runs one activity after the other. The argument is the control
+/// block of the first one; the processor that has made the activity stack resumes it next.
+struct ActivityStack;
 
-impl Entry for Runner {
+impl Entry for ActivityStack {
     unsafe fn run(block: *const (), mut suspender: Suspender) -> Suspender {
-        let nameplate = Processor::here(|here| here.runner.nameplate.take()).flatten();
-        let Some(nameplate) = nameplate else {
+        let owner_word = Processor::here(|here| here.activity_stack.owner_word.take()).flatten();
+        let Some(owner_word) = owner_word else {
             unreachable!("a runner without a nameplate")
         };
         // SAFETY: the caller's promise.
@@ -201,9 +204,9 @@ impl Entry for Runner {
             // the runtime's reference keeps it alive until this stack has been left. Meanwhile the
             // context is in its block.
             suspender = unsafe {
-                nameplate.set(fibre.as_ptr().cast_const().cast());
+                owner_word.set(fibre.as_ptr().cast_const().cast());
                 (fibre.as_ref().body().run)(fibre);
-                suspender.suspend(Action::Rest)
+                suspender.suspend(Action::Idle)
             };
             match Processor::here(Processor::running).flatten() {
                 Some(next) => fibre = next,

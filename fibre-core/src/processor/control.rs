@@ -5,9 +5,9 @@
 //! is ever dropped or unwound from outside; it is asked to unwind itself (`rouse`).
 
 use super::order::Order;
-use super::{Processor, Remains};
+use super::{ExitState, Processor};
 use crate::fibre::cancel_batch::{Cancellable, Cancelling};
-use crate::fibre::{ControlBlock, Roster, RosterRef};
+use crate::fibre::{ControlBlock, FibreList, FibreListRef};
 use crate::queue::Runnable;
 use crate::scheduler::domain::LeftFibre;
 use std::ptr;
@@ -18,17 +18,17 @@ impl Processor {
     /// Obeys the orders, and stands still for as long as they say so.
     #[cold]
     pub(super) fn obey(&self) -> Order {
-        let orders = &self.domain.orders;
-        if orders.stand_still(self.index) {
+        let control = &self.domain.control;
+        if control.stand_still(self.index) {
             self.stand();
         }
-        if orders.are_to_cancel() && !self.cancelled.replace(true) {
+        if control.must_cancel() && !self.cancelled.replace(true) {
             self.cancel_all();
         }
-        if orders.are_to_unwind() && !self.unwound.replace(true) {
+        if control.must_unwind() && !self.unwound.replace(true) {
             self.begin_rousing();
         }
-        if orders.are_to_abandon() {
+        if control.must_abandon() {
             self.leaving.set(true);
             return Order::End;
         }
@@ -37,11 +37,11 @@ impl Processor {
 
     /// Stands still, as others see, too, until it may move on.
     fn stand(&self) {
-        let orders = &self.domain.orders;
+        let control = &self.domain.control;
         let stats = self.stats();
         let worked = stats.works_since().is_some();
-        stats.set_resting();
-        while !orders.may_move(self.index) && !orders.are_to_abandon() {
+        stats.set_idle();
+        while !control.may_move(self.index) && !control.must_abandon() {
             self.own().stand();
         }
         let now = Instant::now();
@@ -53,20 +53,20 @@ impl Processor {
         }
     }
 
-    /// Cancels the fibres of its roster.
+    /// Cancels the fibres of its fibre list.
     fn cancel_all(&self) {
-        if let Some(shared) = &self.domain.roster {
-            let roster = shared.lock();
+        if let Some(shared) = &self.domain.fibre_list {
+            let fibre_list = shared.lock();
             let mut cancelling = Cancelling::new();
-            roster.for_each_fibre(|fibre, _| {
-                // SAFETY: fibres in the roster have their runtime's reference, and leave it under
-                // the lock.
+            fibre_list.for_each_fibre(|fibre, _| {
+                // SAFETY: fibres in the fibre list have their runtime's reference, and leave it
+                // under the lock.
                 unsafe { cancelling.cancel(fibre) };
             });
             // Its second step is done before the lock is given back.
             drop(cancelling);
         } else {
-            self.roster.for_each_fibre(|fibre, _| {
+            self.fibre_list.for_each_fibre(|fibre, _| {
                 // SAFETY: as above; and the fibres that wait, wait here, so no other thread has to
                 // be made to see anything.
                 unsafe {
@@ -79,26 +79,30 @@ impl Processor {
     }
 
     /// Lets others look at the fibres that have started here, and at the one that runs.
-    pub(super) fn show_roster(&self) {
-        // SAFETY: `hide_roster` takes it back before the processor ends.
-        let roster = unsafe { RosterRef::new(&self.roster, &self.glances, &self.running) };
-        self.domain.rosters.lock().push((self.index, roster));
+    pub(super) fn show_fibre_list(&self) {
+        // SAFETY: `hide_fibre_list` takes it back before the processor ends.
+        let fibre_list =
+            unsafe { FibreListRef::new(&self.fibre_list, &self.readers, &self.running) };
+        self.domain
+            .fibre_lists
+            .lock()
+            .push((self.index, fibre_list));
         self.domain
             .record
-            .set_roster(self.index, &raw const self.roster);
+            .set_fibre_list(self.index, &raw const self.fibre_list);
     }
 
-    /// Undoes [`show_roster`](Self::show_roster), before it ends.
-    pub(super) fn hide_roster(&self) {
-        let mut rosters = self.domain.rosters.lock();
-        rosters.retain(|(processor, _)| *processor != self.index);
-        self.domain.record.set_roster(self.index, ptr::null());
+    /// Undoes [`show_fibre_list`](Self::show_fibre_list), before it ends.
+    pub(super) fn hide_fibre_list(&self) {
+        let mut fibre_lists = self.domain.fibre_lists.lock();
+        fibre_lists.retain(|(processor, _)| *processor != self.index);
+        self.domain.record.set_fibre_list(self.index, ptr::null());
     }
 
     /// Looks at the fibres that have started: here, or anywhere if they may move.
-    fn with_roster<R>(&self, f: impl FnOnce(&Roster) -> R) -> R {
-        match &self.domain.roster {
-            None => f(&self.roster),
+    fn with_fibre_list<R>(&self, f: impl FnOnce(&FibreList) -> R) -> R {
+        match &self.domain.fibre_list {
+            None => f(&self.fibre_list),
             Some(shared) => f(&shared.lock()),
         }
     }
@@ -106,24 +110,24 @@ impl Processor {
     /// Leaves all fibres where they are, wakes those that wait for their ends, and notes which they
     /// are. They never run again.
     #[cold]
-    pub(super) fn leave_fibres(&self) -> Remains {
+    pub(super) fn leave_fibres(&self) -> ExitState {
         // SAFETY: this thread is the processor; it is about to end, and so are the others.
         let unstarted = unsafe { self.domain.take_unstarted(self.index) };
         let unstarted = unstarted.iter().map(Runnable::fibre);
         let mut left: Vec<_> = unstarted.map(|fibre| (fibre, false)).collect();
         // Fibres that move are not ours to report; the stopper of the cluster does.
-        if self.domain.roster.is_none() {
-            self.roster
+        if self.domain.fibre_list.is_none() {
+            self.fibre_list
                 .for_each_fibre(|fibre, _| left.push((fibre, true)));
         }
-        let remains = if !self.with_roster(Roster::is_empty) {
-            Remains::Started
+        let exit_state = if !self.with_fibre_list(FibreList::is_empty) {
+            ExitState::Started
         } else if left.is_empty() {
-            Remains::Nothing
+            ExitState::Nothing
         } else {
-            Remains::Unstarted
+            ExitState::Unstarted
         };
-        if remains != Remains::Nothing {
+        if exit_state != ExitState::Nothing {
             std::mem::forget(Arc::clone(&self.domain));
         }
         for (fibre, started) in left {
@@ -133,6 +137,6 @@ impl Processor {
             // SAFETY: it never runs again.
             unsafe { (block.body().abandon)(fibre) };
         }
-        remains
+        exit_state
     }
 }

@@ -1,8 +1,8 @@
 //! Running one fibre until it leaves its stack, and what follows.
 
-use super::run_loop::Recorder;
+use super::run_loop::TraceSink;
 use super::{Processor, os_thread};
-use crate::fibre::{ControlBlock, FibreRef, Left, Reserved, Roster};
+use crate::fibre::{ControlBlock, FibreList, FibreRef, Left, Reserved};
 use crate::queue::Runnable;
 use crate::scheduler::activity::ActivityBlock;
 use crate::stack::context::{Action, Context, Entry, Suspender};
@@ -21,7 +21,7 @@ impl Processor {
     /// The runnable is this function's while the fibre runs. A fibre that leaves its stack to wait
     /// has handed it to its waker; what is left of it here is forgotten.
     #[inline(always)]
-    pub(super) fn execute(&self, mut fibre: Runnable, recorder: &impl Recorder) {
+    pub(super) fn execute(&self, mut fibre: Runnable, recorder: &impl TraceSink) {
         if self.adopts {
             fibre.block().set_home(Arc::as_ptr(&self.ready));
         }
@@ -78,7 +78,7 @@ impl Processor {
     fn act_rarely(&self, fibre: Runnable, action: Action) {
         match action {
             Action::Exit => self.bury(fibre),
-            Action::Rest => self.rest_activity(fibre),
+            Action::Idle => self.idle_activity(fibre),
             rarest => self.act_most_rarely(fibre, rarest),
         }
     }
@@ -90,7 +90,7 @@ impl Processor {
             Action::MakeWay => self.own().push_next(fibre),
             Action::Migrate => self.send_off(fibre),
             Action::Hold => self.hold(fibre),
-            Action::Yield | Action::Park | Action::ParkAtHome | Action::Rest | Action::Exit => {
+            Action::Yield | Action::Park | Action::ParkAtHome | Action::Idle | Action::Exit => {
                 unreachable!("done by the callers")
             }
         }
@@ -129,24 +129,24 @@ impl Processor {
         };
         self.delist(&fibre);
         let limited = !ActivityBlock::is_at_home(fibre.block(), self.domain());
-        let left_behind = destination.roster.as_ref().is_some_and(|shared| {
-            let roster = shared.lock();
-            // SAFETY: it has just been taken out of the roster here.
-            unsafe { roster.add(ControlBlock::hook(fibre.fibre())) };
-            if roster.is_left() {
+        let left_behind = destination.fibre_list.as_ref().is_some_and(|shared| {
+            let fibre_list = shared.lock();
+            // SAFETY: it has just been taken out of the fibre list here.
+            unsafe { fibre_list.add(ControlBlock::hook(fibre.fibre())) };
+            if fibre_list.is_left() {
                 // Under the lock: the stopper of the cluster may look again, and a fibre is
                 // reported once.
                 // SAFETY: it never runs again.
                 unsafe { (fibre.block().body().abandon)(fibre.fibre()) };
             }
-            roster.is_left()
+            fibre_list.is_left()
         });
-        if destination.orders.are_to_cancel() {
-            // The canceller of the roster may have come before: as in `bind`.
+        if destination.control.must_cancel() {
+            // The canceller of the fibre list may have come before: as in `bind`.
             fibre.block().state.cancel_later();
         }
         if !left_behind {
-            destination.commons.stage(fibre);
+            destination.shared_queues.stage(fibre);
         } else if destination.abandoned.are_late() {
             let found = Arc::clone(&destination);
             let tell = move || found.abandoned.tell_late();
@@ -189,19 +189,19 @@ impl Processor {
     #[inline(always)]
     fn bind(&self, fibre: &mut Runnable) -> Result<(), StackError> {
         let block = fibre.block();
-        if self.domain().orders.are_to_cancel() {
+        if self.domain().control.must_cancel() {
             // It runs and is in no wait: there is nothing to queue.
             block.state.cancel_later();
         }
         let class = block.attributes.stack_class(self.usual_class);
         // SAFETY: it has not started, and its runnable is ours.
-        let stack = match unsafe { block.errand.take_reserved() } {
+        let stack = match unsafe { block.wait_slot.take_reserved() } {
             Reserved::Nothing => self.take_stack(class)?,
             Reserved::Stack(stack) => stack,
             Reserved::Activity => return self.bind_activity(fibre, class),
             Reserved::Promise => {
                 let stack = self.stacks.redeem(class, &self.domain().stacks);
-                stack.inspect_err(|_| block.errand.keep_promise())?
+                stack.inspect_err(|_| block.wait_slot.keep_promise())?
             }
         };
         self.settle::<Fibre>(fibre, stack);
@@ -214,7 +214,7 @@ impl Processor {
     fn bind_otherwise(&self, mut fibre: Runnable, error: StackError) -> Option<Runnable> {
         /// How long the kernel, which had no memory, is left alone.
         const PAUSE: Duration = Duration::from_micros(100);
-        if fibre.block().errand.is_promised() {
+        if fibre.block().wait_slot.is_promised() {
             // All that could be refused was reserved when the fibre was spawned. What is missing is
             // memory for page tables, and such a shortage passes; others may run, and end,
             // meanwhile.
@@ -265,42 +265,42 @@ impl Processor {
         self.stats().count_started();
         let hook = ControlBlock::hook(fibre.fibre());
         // SAFETY: the fibre has only now got its stack, and is taken out with it.
-        self.change_roster(|roster| unsafe { roster.add(hook) });
+        self.change_fibre_list(|fibre_list| unsafe { fibre_list.add(hook) });
     }
 
-    /// Changes the roster of its fibres, between two of them.
+    /// Changes the fibre list of its fibres, between two of them.
     #[inline(always)]
-    fn change_roster(&self, change: impl FnOnce(&Roster)) {
-        if self.glances.may_change() {
-            change(&self.roster);
+    fn change_fibre_list(&self, change: impl FnOnce(&FibreList)) {
+        if self.readers.may_change() {
+            change(&self.fibre_list);
         } else {
-            self.change_roster_slowly(change);
+            self.change_fibre_list_slowly(change);
         }
     }
 
-    /// [`change_roster`](Self::change_roster) where fibres share one roster, or somebody looks at
-    /// it.
+    /// [`change_fibre_list`](Self::change_fibre_list) where fibres share one fibre list, or
+    /// somebody looks at it.
     #[inline(never)]
-    fn change_roster_slowly(&self, change: impl FnOnce(&Roster)) {
-        if let Some(shared) = &self.domain().roster {
+    fn change_fibre_list_slowly(&self, change: impl FnOnce(&FibreList)) {
+        if let Some(shared) = &self.domain().fibre_list {
             change(&shared.lock());
         } else {
             // Another thread looks at it, and could not know that the fibre before would switch.
-            self.glances.await_change();
-            change(&self.roster);
+            self.readers.await_change();
+            change(&self.fibre_list);
         }
     }
 
-    /// Takes a fibre out of the roster of started ones.
+    /// Takes a fibre out of the fibre list of started ones.
     #[inline]
     fn delist(&self, fibre: &Runnable) {
         let hook = ControlBlock::hook(fibre.fibre());
-        // SAFETY: added when it got its stack, here, unless fibres move and share a roster.
-        self.change_roster(|roster| unsafe { roster.remove(hook) });
+        // SAFETY: added when it got its stack, here, unless fibres move and share a fibre list.
+        self.change_fibre_list(|fibre_list| unsafe { fibre_list.remove(hook) });
     }
 
     /// Takes the context of a fibre that has left it for good, if it has one, and before that the
-    /// fibre out of the roster: whoever looks at a listed fibre finds its context.
+    /// fibre out of the fibre list: whoever looks at a listed fibre finds its context.
     #[inline(always)]
     pub(super) fn take_context(&self, fibre: &mut Runnable) -> Option<Context> {
         if fibre.context().is_some() {

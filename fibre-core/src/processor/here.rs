@@ -121,18 +121,18 @@ pub fn in_fibre() -> bool {
     super::running().is_some()
 }
 
-/// Calls `f` with the pocket of the processor that this thread is; `None` for a plain thread.
+/// Calls `f` with the local value of the processor that this thread is; `None` for a plain thread.
 ///
 /// # Safety
 ///
-/// `f` neither blocks nor yields. There is one layer above that uses pockets, and what `f` leaves
-/// in one is what that layer, and the function that it has set for the end, expect there.
+/// `f` neither blocks nor yields. There is one layer above that uses local values, and what `f`
+/// leaves in one is what that layer, and the function that it has set for the end, expect there.
 ///
 /// ```compile_fail,E0133
-/// fibre_core::internal::with_processor_local(|pocket| pocket.is_none());
+/// fibre_core::internal::with_processor_local(|local| local.is_none());
 /// ```
 #[inline]
 pub unsafe fn with_processor_local<R>(f: impl FnOnce(Option<&ProcessorLocal>) -> R) -> R {
     // SAFETY: not null means that this thread is that processor, and `f` does not leave the stack.
-    f(unsafe { Processor::current().as_ref() }.map(|here| &here.pocket))
+    f(unsafe { Processor::current().as_ref() }.map(|here| &here.local))
 }

@@ -6,7 +6,7 @@
 //! look whether its wait has ended. So input, output and deadlines need no other fibre to run, nor
 //! do locks that fibres of other processors hold.
 //!
-//! What the fibre waits for may be another fibre of this processor. So it is held for [`LONGEST`]
+//! What the fibre waits for may be another fibre of this processor. So it is held for [`MAX_PAUSE`]
 //! without a pause, and then the others run once. A sleep, which is known to end, counts for
 //! [`SLEEP_COUNTS`] at most: one does not let them run, but many do, as the fibre may sleep until
 //! another one has done something.
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// How long a fibre is held before others run: longer than another thread takes for what a hook
 /// waits for. Counted in moments as they should be, so it is longer where many threads want the
 /// CPUs, and other threads are late, too.
-const LONGEST: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_millis(100);
 
 /// The most that a sleep counts.
 const SLEEP_COUNTS: Duration = Duration::from_millis(2);
@@ -31,7 +31,7 @@ const SLEEP_COUNTS: Duration = Duration::from_millis(2);
 impl Processor {
     /// Begins to hold the running fibre for one wait, or one yield.
     pub(crate) fn begin_to_hold(&self, block: &ControlBlock) {
-        let awaited = block.errand.awaited();
+        let awaited = block.wait_slot.awaited();
         let sleeps = awaited.is_some_and(|awaited| awaited.kind() == WaitKind::Sleep);
         let counts = if sleeps { SLEEP_COUNTS } else { Duration::MAX };
         self.held.begin(block.id(), counts);
@@ -39,7 +39,7 @@ impl Processor {
 
     /// Whether the held fibre should let others run. If it comes back, it is held anew then.
     pub(crate) fn has_held_for_long(&self) -> bool {
-        let long = self.held.time.get() >= LONGEST;
+        let long = self.held.time.get() >= MAX_PAUSE;
         if long {
             self.held.restart();
             // What is there for all comes here, too, unless others have nothing to run.
@@ -53,7 +53,7 @@ impl Processor {
         self.held.pass();
         self.poll_events();
         self.fire_timers(Instant::now(), BATCH);
-        if self.domain.orders.is_any() {
+        if self.domain.control.is_any() {
             self.plan_service(0);
         }
         self.successor.fill(fibre);

@@ -1,11 +1,11 @@
 //! The run loop of clusters with switch hooks.
 //!
-//! The hooks are called by a [`Recorder`] around another one, which records events or does not. So
+//! The hooks are called by a [`TraceSink`] around another one, which records events or does not. So
 //! they cost nothing where there are none. They are called between two fibres, and that they do not
 //! wait is checked in builds with debug assertions.
 
 use super::Processor;
-use super::run_loop::{NoTrace, Recorder};
+use super::run_loop::{NoTrace, TraceSink};
 use crate::fibre::HookList;
 use crate::fibre::switch_hooks::SwitchReason;
 use crate::queue::Runnable;
@@ -28,7 +28,7 @@ impl<R> Hooked<'_, R> {
     }
 }
 
-impl<R: Recorder> Recorder for Hooked<'_, R> {
+impl<R: TraceSink> TraceSink for Hooked<'_, R> {
     fn resumes(&self, fibre: &mut Runnable) {
         self.inner.resumes(fibre);
     }
@@ -62,7 +62,7 @@ fn reason_of(action: Action) -> SwitchReason {
         Action::Yield | Action::MakeWay => SwitchReason::Yields,
         Action::Park | Action::ParkAtHome | Action::Hold => SwitchReason::Waits,
         Action::Migrate => SwitchReason::Moves,
-        Action::Exit | Action::Rest => SwitchReason::Ends,
+        Action::Exit | Action::Idle => SwitchReason::Ends,
     }
 }
 
@@ -77,7 +77,7 @@ impl Processor {
     }
 
     /// The same, with what records events.
-    fn run_between_hooks(&self, inner: &impl Recorder) {
+    fn run_between_hooks(&self, inner: &impl TraceSink) {
         self.run_with(&Hooked {
             processor: self,
             hooks: &self.domain.hooks,

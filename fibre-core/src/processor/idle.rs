@@ -22,7 +22,7 @@ use crate::idle::armed::Armed;
 use crate::idle::monitor_call::MONITOR;
 use crate::idle::parker::Driver;
 use crate::ready::Owner;
-use crate::scheduler::steal::Mood;
+use crate::scheduler::steal::StealMode;
 use crate::sync::pause;
 use crate::trace::TracePhase;
 use crate::wait::timer::BATCH;
@@ -45,21 +45,21 @@ const TICK: Duration = Duration::from_millis(1);
 
 impl Processor {
     /// Sleeps until there may be work.
-    pub(super) fn rest(&self) -> Next {
+    pub(super) fn go_idle(&self) -> Next {
         if self.ready.is_aside() {
             self.stand_aside();
         }
         if self.poll_if_due() {
             return Next::Again;
         }
-        self.own().set_resting(true);
-        let next = self.rest_until_woken();
-        self.own().set_resting(false);
+        self.own().set_idle(true);
+        let next = self.idle_until_woken();
+        self.own().set_idle(false);
         next
     }
 
-    /// The part of [`rest`](Self::rest) up to the wake-up.
-    fn rest_until_woken(&self) -> Next {
+    /// The part of [`go_idle`](Self::go_idle) up to the wake-up.
+    fn idle_until_woken(&self) -> Next {
         // What it finds may be a push in flight: then the next rest does without.
         if self.refusals.get() == 0 && self.spin_until_needed() {
             self.refusals.set(1);
@@ -89,7 +89,7 @@ impl Processor {
         };
         let look = |now| {
             self.poll_events();
-            if self.domain.orders.is_any() || self.domain.is_over() {
+            if self.domain.control.is_any() || self.domain.is_over() {
                 return false;
             }
             if next_tick.get().is_some_and(|tick| now < tick) {
@@ -103,7 +103,7 @@ impl Processor {
 
     /// Whether others have work that only processors in the idle set hear of, or should be watched.
     fn is_needed_by_others(&self) -> bool {
-        self.domain.commons.has_work()
+        self.domain.shared_queues.has_work()
             || self.thief.has_victim(&self.domain)
             || self.thief.next_look(&self.domain).is_some()
             || self.watcher.is_needed(&self.domain)
@@ -118,7 +118,7 @@ impl Processor {
             self.domain.unpark_all();
             return Next::End;
         }
-        if !aside && (self.domain.commons.has_work() || self.thief.has_victim(&self.domain)) {
+        if !aside && (self.domain.shared_queues.has_work() || self.thief.has_victim(&self.domain)) {
             // The work there may be in flight, or in another thief's hands.
             self.wait_for_producer();
             return Next::Again;
@@ -135,24 +135,26 @@ impl Processor {
         let ends = [self.timers.next(), decay, look, look_after, call.deadline()];
         let deadline = ends.into_iter().flatten().min();
         self.count_park();
-        self.stats().set_resting();
+        self.stats().set_idle();
         self.begin_sleep();
         let announced = armed.sleep(deadline);
         self.woken.set(announced.was_woken());
-        if call == Call::Counted && !self.domain.commons.idle.contains(self.index) {
+        if call == Call::Counted && !self.domain.shared_queues.idle.contains(self.index) {
             self.calls.add();
         }
         self.end_sleep(announced.was_woken());
-        let halt = self.ready.halt();
-        self.polling.begin(halt.map_or(0, |halt| halt.delivered()));
+        let driver = self.ready.driver();
+        self.polling
+            .begin(driver.map_or(0, |driver| driver.delivered()));
         self.wake_up(before, deadline, watch);
         Next::Again
     }
 
-    /// Answers a census, if there is one: `count` returns what is queued here, if it can tell.
+    /// Answers a count request, if there is one: `count` returns what is queued here, if it can
+    /// tell.
     #[inline]
     pub(super) fn answer(&self, count: impl FnOnce() -> Option<usize>) {
-        self.domain.answers[self.index].give(&self.domain.census, count);
+        self.domain.queue_counts[self.index].give(&self.domain.count_request, count);
     }
 
     /// Counts a sleep that is about to begin, and how the last one has ended.
@@ -177,11 +179,11 @@ impl Processor {
     /// Delivers events before the processor sleeps, if that is its turn. `true`: it was.
     #[inline(always)]
     fn poll_if_due(&self) -> bool {
-        let due = self.ready.halt().filter(|halt| halt.is_due());
-        let poll = |halt: &&Arc<dyn Driver>| {
+        let due = self.ready.driver().filter(|driver| driver.is_due());
+        let poll = |driver: &&Arc<dyn Driver>| {
             self.begin_phase(TracePhase::Polls);
-            halt.poll();
-            self.end_poll(halt);
+            driver.poll();
+            self.end_poll(driver);
         };
         due.inspect(poll).is_some()
     }
@@ -197,7 +199,7 @@ impl Processor {
         }
         self.last_service.set(now);
         // A handle that gives an order wakes us for it.
-        let obeys = self.domain.orders.is_any() || self.ready.is_aside();
+        let obeys = self.domain.control.is_any() || self.ready.is_aside();
         let interval = self.service_interval.get();
         self.plan_service(if obeys { 0 } else { interval });
         // Nothing else can be due: it was the earliest.
@@ -237,11 +239,11 @@ impl Processor {
 
     /// How far the processor goes to find work: further once what should have come long ago has
     /// not.
-    pub(super) fn mood(&self) -> Mood {
+    pub(super) fn mode(&self) -> StealMode {
         if self.refusals.get() > LONG_PATIENCE + LONGER {
-            Mood::Impatient
+            StealMode::Any
         } else {
-            Mood::Patient
+            StealMode::SkipWaking
         }
     }
 

@@ -9,7 +9,7 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 /// How long fibres may hand a processor on to each other before those in its queue run.
-const LONGEST_ROW: Duration = Duration::from_micros(250);
+const MAX_ROW: Duration = Duration::from_micros(250);
 
 /// Of how many turns that may be short one is measured.
 const MEASURED: u8 = 8;
@@ -35,7 +35,7 @@ impl Turn {
     /// Whether the processor may be handed on: it has not been for long.
     #[must_use]
     pub fn may_hand_on(&self) -> bool {
-        self.row.is_none_or(|row| self.end - row < LONGEST_ROW)
+        self.row.is_none_or(|row| self.end - row < MAX_ROW)
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
         let (noted, lock) = (LockTurn::default(), 1_u64);
         let turn = |begins_row: bool| {
             noted.begin(&lock, true);
-            thread::sleep(LONGEST_ROW);
+            thread::sleep(MAX_ROW);
             let turn = noted.end(&lock);
             turn.filter(|_| begins_row)
                 .into_iter()

@@ -5,7 +5,7 @@
 //!   │        │     others', background                                   │
 //!   │        │ nothing                                                   │
 //!   │        ▼                                                           │
-//!   └── rest: announce, look once more, sleep until woken ◄──────────────┘
+//!   └── go_idle: announce, look once more, sleep until woken ◄───────────┘
 //! ```
 //!
 //! Every [`SERVICE_INTERVAL`] switches at most, and more often when fibres run for
@@ -16,7 +16,7 @@
 //!
 //! * `execute`: resumes one fibre, and does what follows once it has left its stack;
 //! * `activation`: runs activities, which rest between their runs;
-//! * `runner`: what it keeps for them;
+//! * `activity_stack`: what it keeps for them;
 //! * `run_loop`: the run loop, with and without a record of events;
 //! * `hooked`: the run loop of clusters with switch hooks;
 //! * `control`: carries out what the cluster's handles ask for; `order`: whether it goes on then;
@@ -38,15 +38,17 @@
 //! * `overflow_hook`: what the overflow report learns about fibres;
 //! * `os_thread`: kernel threads that the runtime starts, and what they must not inherit;
 //! * `exit`: a call of `exit` on a processor's thread;
-//! * `remains`: what stays of a processor's thread and memory at its end.
+//! * `exit_state`: what stays of a processor's thread and memory at its end.
 //!
 //! [`Driver`]: crate::idle::parker::Driver
 
 mod activation;
+mod activity_stack;
 mod calls;
 mod control;
 mod execute;
 pub(crate) mod exit;
+mod exit_state;
 mod held;
 mod here;
 mod hold;
@@ -60,15 +62,14 @@ mod overflow_hook;
 mod place;
 mod poll;
 mod prefetch;
-mod remains;
 mod rouse;
 mod run_loop;
-mod runner;
 mod spare;
 mod spin;
 mod time_slice;
 mod watch;
 
+pub(crate) use exit_state::ExitState;
 pub use here::{in_fibre, spread_next_spawn, with_processor_local};
 pub(crate) use here::{running, spreads_next_spawn, with_running};
 pub use local::ProcessorLocal;
@@ -76,31 +77,30 @@ use lock_turn::LockTurn;
 pub use lock_turn::Turn;
 pub(crate) use overflow_hook::OVERFLOW_HOOK;
 pub use prefetch::{WakeHints, fetch_all};
-pub(crate) use remains::Remains;
 pub(crate) use spin::Spin;
 
 use crate::fibre::block_cache::BlockCache;
-use crate::fibre::{ControlBlock, FibreRef, Roster};
+use crate::fibre::{ControlBlock, FibreList, FibreRef};
 use crate::idle::monitor_call::MONITOR;
 use crate::queue::{Link, Runnable, Slot};
 use crate::ready::{Owner, ReadyQueue};
-use crate::scheduler::census::MOST_QUEUED;
 use crate::scheduler::counts::ProcessorStats;
 use crate::scheduler::domain::Domain;
-use crate::scheduler::steal::{Mood, Thief};
+use crate::scheduler::queue_counts::MOST_QUEUED;
+use crate::scheduler::steal::{StealMode, Thief};
 use crate::stack::context::Action;
 use crate::stack::{StackCache, StackError, class_of};
-use crate::sync::glances::Glances;
+use crate::sync::readers::Readers;
 use crate::sync::{AtomicPtr, Ordering, heavy_barrier};
 use crate::sys::{current, fork};
 use crate::trace::{self, TracePhase};
 use crate::wait::timer::{BATCH, Timers};
+use activity_stack::ActivityStack;
 use calls::Calls;
 use crossbeam_utils::CachePadded;
 use held::Held;
 use order::Order;
 use poll::Polling;
-use runner::Runner;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -168,15 +168,15 @@ pub(crate) struct Processor {
     /// Stacks of ended fibres.
     stacks: StackCache,
     /// What it keeps for the next activity.
-    runner: Runner,
+    activity_stack: ActivityStack,
     /// Memory of ended fibres.
     blocks: BlockCache,
     /// What a layer above keeps here.
-    pocket: ProcessorLocal,
-    /// Fibres that have started here, unless the domain's roster has them all.
-    roster: Roster,
-    /// Looks at the roster while a fibre runs.
-    glances: Glances,
+    local: ProcessorLocal,
+    /// Fibres that have started here, unless the domain's fibre list has them all.
+    fibre_list: FibreList,
+    /// Looks at the fibre list while a fibre runs.
+    readers: Readers,
     /// The processor that the next fibre spawned here goes to.
     turn: Cell<usize>,
     /// The fibre with a next spawn that goes where the fewest live, for comparison only.
@@ -260,11 +260,11 @@ impl Processor {
             limits_at_home: heavy_barrier().is_some(),
             timers: Arc::clone(domain.timers(index)),
             stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
-            runner: Runner::default(),
+            activity_stack: ActivityStack::default(),
             blocks: BlockCache::new(),
-            pocket: ProcessorLocal::default(),
-            roster: Roster::new(),
-            glances: Glances::new(domain.roster.is_some()),
+            local: ProcessorLocal::default(),
+            fibre_list: FibreList::new(),
+            readers: Readers::new(domain.fibre_list.is_some()),
             turn: Cell::new(0),
             spreader: Cell::new(ptr::dangling_mut()),
             // There may be orders already.
@@ -292,7 +292,7 @@ impl Processor {
     }
 
     /// Runs fibres until the domain is over, and returns what it leaves behind. Blocks the thread.
-    pub(crate) fn run(&self) -> Remains {
+    pub(crate) fn run(&self) -> ExitState {
         current::set(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast());
         let now = Instant::now();
         self.last_service.set(now);
@@ -303,7 +303,7 @@ impl Processor {
         }
         self.domain.show_running(self.index, &self.running);
         MONITOR.call();
-        self.show_roster();
+        self.show_fibre_list();
         if !self.domain.hooks.is_empty() {
             self.run_hooked();
         } else if trace::is_on() {
@@ -315,23 +315,23 @@ impl Processor {
         self.give_up_runner();
         current::set(ptr::null(), ptr::null());
         self.domain.hide_running(self.index);
-        self.hide_roster();
-        let remains = if self.leaving.get() {
+        self.hide_fibre_list();
+        let exit_state = if self.leaving.get() {
             self.leave_fibres()
         } else {
-            Remains::Nothing
+            ExitState::Nothing
         };
-        self.retire_halt();
-        remains
+        self.retire_driver();
+        exit_state
     }
 
-    /// Says that the processor will not sleep again in its halt. If the processors share one halt,
-    /// the last of them says it.
-    fn retire_halt(&self) {
+    /// Says that the processor will not sleep again in its driver. If the processors share one
+    /// driver, the last of them says it.
+    fn retire_driver(&self) {
         let last = self.domain.count_ended();
-        let one = self.domain.commons.has_one_halt();
-        if let Some(halt) = self.ready.halt().filter(|_| last || !one) {
-            halt.retire();
+        let one = self.domain.shared_queues.has_one_driver();
+        if let Some(driver) = self.ready.driver().filter(|_| last || !one) {
+            driver.retire();
         }
     }
 
@@ -354,7 +354,7 @@ impl Processor {
     fn next(&self) -> Option<Runnable> {
         match self.find_work() {
             Next::Run(fibre) => Some(fibre),
-            Next::Again => self.rest_until_work(),
+            Next::Again => self.idle_until_work(),
             Next::End => None,
         }
     }
@@ -362,9 +362,9 @@ impl Processor {
     /// [`next`](Self::next) for a processor that has found nothing. It may be noted as woken for
     /// nothing while a fibre comes at any moment; so its state on leaving counts.
     #[inline(never)]
-    fn rest_until_work(&self) -> Option<Runnable> {
+    fn idle_until_work(&self) -> Option<Runnable> {
         loop {
-            let next = match self.rest() {
+            let next = match self.go_idle() {
                 Next::Again => self.find_work(),
                 other => other,
             };
@@ -415,13 +415,13 @@ impl Processor {
             return self.take_own_background();
         }
         self.take_staged()
-            .or_else(|| self.thief.steal(&self.domain, self.mood()))
+            .or_else(|| self.thief.steal(&self.domain, self.mode()))
             .or_else(|| self.take_background())
     }
 
     /// Takes a fibre from the staging queue.
     fn take_staged(&self) -> Option<Runnable> {
-        self.adopt(self.domain.commons.pop_staged().node()?)
+        self.adopt(self.domain.shared_queues.pop_staged().node()?)
     }
 
     /// Takes a fibre of the background; those that have started here come first.
@@ -438,7 +438,7 @@ impl Processor {
 
     /// Takes a fibre of the background that has not started, or may move.
     fn take_common_background(&self) -> Option<Runnable> {
-        self.adopt(self.domain.commons.pop_background().node()?)
+        self.adopt(self.domain.shared_queues.pop_background().node()?)
     }
 
     /// Makes a fibre from a queue of the whole cluster one that is at home here.
@@ -464,7 +464,7 @@ impl Processor {
     /// Looks at what a busy processor would otherwise never see.
     #[cold]
     fn service(&self, held: usize) -> Order {
-        if self.domain.orders.is_any() && self.obey() == Order::End {
+        if self.domain.control.is_any() && self.obey() == Order::End {
             return Order::End;
         }
         self.own().pass_gate();
@@ -513,10 +513,10 @@ impl Processor {
         if let Some(fibre) = self.take_own_background() {
             self.own().push_now(fibre);
         }
-        if let Some(fibre) = self.thief.steal(&self.domain, Mood::Patient) {
+        if let Some(fibre) = self.thief.steal(&self.domain, StealMode::SkipWaking) {
             self.ready.push_shared(fibre);
         }
-        if self.domain.commons.idle.is_any() {
+        if self.domain.shared_queues.idle.is_any() {
             // Idle processors come for what is there for all.
             return;
         }
@@ -558,11 +558,11 @@ impl Processor {
 
     /// Delivers the events that are there.
     fn poll_events(&self) {
-        if let Some(halt) = self.ready.halt() {
+        if let Some(driver) = self.ready.driver() {
             self.begin_phase(TracePhase::Polls);
-            halt.poll();
-            self.end_poll(halt);
-            self.polling.begin(halt.delivered());
+            driver.poll();
+            self.end_poll(driver);
+            self.polling.begin(driver.delivered());
         }
     }
 
@@ -694,10 +694,10 @@ impl Processor {
     }
 
     /// Whether another processor of the cluster has nothing to run.
-    pub(crate) fn others_rest(&self) -> bool {
+    pub(crate) fn others_idle(&self) -> bool {
         // The caller's own processor does not rest.
         let queues = self.domain.queues();
-        queues.iter().any(|queue| queue.is_resting())
+        queues.iter().any(|queue| queue.is_idle())
     }
 
     /// Whether a fibre that leaves its stack here runs nowhere else before it has run here again:

@@ -6,7 +6,7 @@ use crate::stack::{DEFAULT_STACK_SIZE, Fibre, OverflowHook, round_size};
 use std::fmt::Display;
 use std::ptr;
 
-/// The hook. Nameplates of stacks hold the addresses of control blocks.
+/// The hook. Owner words of stacks hold the addresses of control blocks.
 pub(crate) const OVERFLOW_HOOK: OverflowHook = OverflowHook { who_runs, describe };
 
 /// The fibre that runs on this thread, or null.
@@ -26,15 +26,15 @@ unsafe fn describe(fibre: *const (), tell: &mut dyn FnMut(Fibre<'_>)) {
     unsafe {
         let fibre = FibreRef::new_unchecked(fibre.cast_mut().cast());
         let block = fibre.as_ref();
-        (block.body().describe)(fibre, &mut |portrait| {
+        (block.body().describe)(fibre, &mut |fibre_report| {
             let mut told = false;
             let mut with = |labels: &dyn Display| {
                 tell(Fibre {
                     id: block.id(),
-                    noun: portrait.noun,
-                    name: portrait.name,
+                    noun: fibre_report.noun,
+                    name: fibre_report.name,
                     labels,
-                    remedy: portrait.remedy,
+                    remedy: fibre_report.remedy,
                     default: round_size(default.unwrap_or(DEFAULT_STACK_SIZE)),
                 });
             };

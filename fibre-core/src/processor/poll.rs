@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// The longest time without a poll, but for the fibres that run between two services.
-const LONGEST: Duration = Duration::from_millis(1);
+const MAX_POLL: Duration = Duration::from_millis(1);
 
 /// Decides when to poll.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Polling {
         self.left.set(left);
         let since = self.since.get().unwrap_or(before);
         self.since.set(Some(since));
-        left == 0 || now.saturating_duration_since(since) >= LONGEST
+        left == 0 || now.saturating_duration_since(since) >= MAX_POLL
     }
 }
 

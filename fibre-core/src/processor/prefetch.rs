@@ -108,18 +108,15 @@ mod tests {
     /// Any address may be asked for.
     #[test]
     fn nothing_need_be_there() {
-        let traces = WakeHints::default();
-        traces.follow();
+        let hints = WakeHints::default();
+        hints.follow();
         let gone = {
             let near = 0;
-            traces.leave(&near);
+            hints.leave(&near);
             ptr::from_ref(&near)
         };
-        traces.follow();
-        assert_eq!(
-            traces.wait.load(Ordering::Relaxed).cast_const().cast(),
-            gone
-        );
+        hints.follow();
+        assert_eq!(hints.wait.load(Ordering::Relaxed).cast_const().cast(), gone);
         fetch::<3>(ptr::null(), 1);
     }
 }

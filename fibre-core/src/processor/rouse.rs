@@ -16,8 +16,8 @@
 //! queue for this, and does not touch its link until it knows that it is in no queue. A fibre whose
 //! waiter others may claim by a compare-and-swap, as a timer does, claims it itself instead.
 //!
-//! Each processor goes through its roster once. Between two roused fibres others may run, end and
-//! begin. Waits that begin after the order look for it (`park/bounds.rs`), so none is missed.
+//! Each processor goes through its fibre list once. Between two roused fibres others may run, end
+//! and begin. Waits that begin after the order look for it (`park/bounds.rs`), so none is missed.
 //!
 //! Not roused are: fibres of C, and those that are in a shield or an initialiser, that panic, that
 //! are in a closed wait, as others use what lies in the frames below, and the fibres of scopes of
@@ -31,21 +31,21 @@ use crate::queue::Runnable;
 impl Processor {
     /// Begins to rouse the fibres that have started here.
     pub(super) fn begin_rousing(&self) {
-        self.roster.begin_walk();
+        self.fibre_list.begin_walk();
     }
 
     /// Whether there are fibres left to look at.
     pub(super) fn has_to_rouse(&self) -> bool {
-        self.roster.is_walked()
+        self.fibre_list.is_walked()
     }
 
     /// The next fibre to be roused, which is to run now. Between two fibres.
     #[cold]
     pub(super) fn rouse_next(&self) -> Option<Runnable> {
-        while let Some(fibre) = self.roster.walk_to_fibre() {
-            // SAFETY: a fibre in the roster is alive.
+        while let Some(fibre) = self.fibre_list.walk_to_fibre() {
+            // SAFETY: a fibre in the fibre list is alive.
             let block = unsafe { fibre.as_ref() };
-            if block.errand.is_in_open_wait() && block.may_be_unwound() {
+            if block.wait_slot.is_in_open_wait() && block.may_be_unwound() {
                 block.link().rouse();
                 // SAFETY: it has left its stack here, and runs nowhere else. Whoever has another
                 // runnable of it has it in a queue of this processor, or is about to put it there;

@@ -1,7 +1,7 @@
 //! The run loop, in two forms: one records events, and the other one does not.
 //!
 //! A processor chooses its loop when it starts. Both are made of the same functions, which tell a
-//! [`Recorder`] what happens; in the loop of processors that record nothing this is [`NoTrace`],
+//! [`TraceSink`] what happens; in the loop of processors that record nothing this is [`NoTrace`],
 //! and no instruction is left of it.
 //!
 //! What a processor does apart from fibres is recorded at its detours: before it sleeps, when it
@@ -16,7 +16,7 @@ use crate::trace::{self, TraceKind, TracePhase, Track, forget_name, keep_name};
 use std::sync::Arc;
 
 /// What is told what a processor does.
-pub(super) trait Recorder {
+pub(super) trait TraceSink {
     /// The processor is about to let the fibre run.
     fn resumes(&self, fibre: &mut Runnable);
 
@@ -40,7 +40,7 @@ pub(super) trait Recorder {
 /// The recorder of processors that record nothing.
 pub(super) struct NoTrace;
 
-impl Recorder for NoTrace {
+impl TraceSink for NoTrace {
     #[inline(always)]
     fn resumes(&self, _fibre: &mut Runnable) {}
 
@@ -64,7 +64,7 @@ impl Recorder for NoTrace {
     fn succeeds(&self, _successor: &Runnable) {}
 }
 
-impl Recorder for Track {
+impl TraceSink for Track {
     fn resumes(&self, fibre: &mut Runnable) {
         if fibre.has_started() {
             return self.record_fibre(TraceKind::Run, fibre.id(), 0);
@@ -81,7 +81,7 @@ impl Recorder for Track {
             // A fibre that cannot wait makes way once.
             Action::Yield | Action::MakeWay => self.record_fibre(TraceKind::Yield, id, 0),
             Action::Park | Action::ParkAtHome => {
-                let awaited = fibre.block().errand.awaited();
+                let awaited = fibre.block().wait_slot.awaited();
                 self.record(
                     TraceKind::Block,
                     awaited.map_or(0, |awaited| awaited.bits()),
@@ -91,7 +91,7 @@ impl Recorder for Track {
                 self.record_fibre(TraceKind::End, id, 0);
                 forget_name(id);
             }
-            Action::Rest => {
+            Action::Idle => {
                 self.record_fibre(TraceKind::Rest, id, 0);
                 // Its next run brings it back.
                 forget_name(id);
@@ -156,7 +156,7 @@ impl Processor {
 
     /// The run loop, which tells this recorder what happens.
     #[inline(always)]
-    pub(super) fn run_with(&self, recorder: &impl Recorder) {
+    pub(super) fn run_with(&self, recorder: &impl TraceSink) {
         // The loop has one call of each, so that they are inlined.
         loop {
             let fibre = match self.take_successor() {
@@ -192,11 +192,11 @@ impl Processor {
         }
     }
 
-    /// Records the events that `halt` has delivered since the phase began, which is over.
+    /// Records the events that `driver` has delivered since the phase began, which is over.
     #[inline(always)]
-    pub(super) fn end_poll(&self, halt: &Arc<dyn Driver>) {
+    pub(super) fn end_poll(&self, driver: &Arc<dyn Driver>) {
         if trace::is_on() {
-            self.with_track(|track| track.record_poll(halt.delivered()));
+            self.with_track(|track| track.record_poll(driver.delivered()));
         }
     }
 

@@ -43,8 +43,8 @@ impl Processor {
     /// Calls another processor, as this one may have been called for work that it does not take any
     /// more.
     fn call_another(&self) {
-        if self.domain.commons.has_work() || self.thief.has_victim(&self.domain) {
-            self.domain.commons.wake_next();
+        if self.domain.shared_queues.has_work() || self.thief.has_victim(&self.domain) {
+            self.domain.shared_queues.wake_next();
         }
     }
 }

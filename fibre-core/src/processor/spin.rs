@@ -21,7 +21,7 @@ const SHORT: u32 = 3;
 const LOOKS: u32 = 32;
 
 /// Short sleeps between two failed spins, at most.
-const LONGEST_PENALTY: u32 = 255;
+const MAX_PENALTY: u32 = 255;
 
 /// Decides about spinning.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl Spin {
     /// Notes a failed spin: ever more short sleeps go by before the next one.
     fn give_up(&self) {
         self.wanted.set(false);
-        let penalty = (2 * self.penalty.get() + 1).min(LONGEST_PENALTY);
+        let penalty = (2 * self.penalty.get() + 1).min(MAX_PENALTY);
         self.penalty.set(penalty);
         self.wait.set(penalty);
     }
@@ -115,7 +115,7 @@ impl Spin {
 mod tests {
     use super::*;
 
-    const LONGEST: Duration = Duration::from_micros(20);
+    const MAX_SPIN: Duration = Duration::from_micros(20);
 
     /// How often the spin looks before it gives up.
     fn looks(spin: &Spin) -> u32 {
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn only_a_short_sleep_that_others_ended_calls_for_a_spin() {
-        let spin = Spin::new(LONGEST);
-        let (short, long) = (LONGEST, LONGEST * SHORT);
+        let spin = Spin::new(MAX_SPIN);
+        let (short, long) = (MAX_SPIN, MAX_SPIN * SHORT);
         for (duration, by_others, spins) in [
             (short, false, false),
             (long, true, false),
@@ -155,26 +155,26 @@ mod tests {
 
     #[test]
     fn spins_in_vain_become_rare() {
-        let spin = Spin::new(LONGEST);
+        let spin = Spin::new(MAX_SPIN);
         let spins = (0..300).filter(|_| {
-            spin.slept(LONGEST / 2, true);
+            spin.slept(MAX_SPIN / 2, true);
             looks(&spin) > 0
         });
         // After 1, 3, 7, … sleeps more: 1 + 2 + 4 + … + 128 are 255.
         assert_eq!(spins.count(), 8);
-        (0..256).for_each(|_| spin.slept(LONGEST / 2, true));
+        (0..256).for_each(|_| spin.slept(MAX_SPIN / 2, true));
         assert!(spin.until(|| true, |_| None, |_| true));
         assert!(looks(&spin) > 0);
-        spin.slept(LONGEST / 2, true);
-        spin.slept(LONGEST / 2, true);
+        spin.slept(MAX_SPIN / 2, true);
+        spin.slept(MAX_SPIN / 2, true);
         assert!(looks(&spin) > 0, "success is rewarded");
     }
 
     #[test]
     fn events_are_worth_no_spin() {
-        let spin = Spin::new(LONGEST);
+        let spin = Spin::new(MAX_SPIN);
         let found = Cell::new(false);
-        spin.slept(LONGEST / 2, true);
+        spin.slept(MAX_SPIN / 2, true);
         assert!(spin.until(
             || found.get(),
             |_| None,
@@ -183,14 +183,14 @@ mod tests {
                 true
             }
         ));
-        spin.slept(LONGEST / 2, true);
+        spin.slept(MAX_SPIN / 2, true);
         assert_eq!(looks(&spin), 0);
     }
 
     #[test]
     fn it_spins_in_vain_once_and_with_success_again() {
-        let spin = Spin::new(LONGEST);
-        spin.slept(LONGEST / 2, true);
+        let spin = Spin::new(MAX_SPIN);
+        spin.slept(MAX_SPIN / 2, true);
         assert!(spin.until(|| true, |_| None, |_| true));
         assert!(spin.until(|| true, |_| None, |_| true));
         assert!(looks(&spin) > 0);

@@ -24,7 +24,7 @@ const PACE: Duration = Duration::from_millis(5);
 /// How much longer an interval may be than the one before, and how long at most: bounds
 /// how late a change of pace is noticed.
 const GROWTH: u32 = 4;
-const LONGEST: u32 = 64;
+const MAX_POINTS: u32 = 64;
 
 /// The slice of the running fibre.
 #[derive(Debug)]
@@ -48,7 +48,8 @@ impl Slice {
     /// The slice of a fibre that begins to run, and may go on for `length`.
     pub(super) fn new(now: Instant, length: Duration) -> Self {
         let points = length.as_nanos() / PACE.as_nanos();
-        let first = u32::try_from(points).map_or(LONGEST, |points| points.clamp(FIRST, LONGEST));
+        let first =
+            u32::try_from(points).map_or(MAX_POINTS, |points| points.clamp(FIRST, MAX_POINTS));
         Self {
             length,
             left: Cell::new(first - 1),
@@ -97,7 +98,7 @@ impl Slice {
 /// How many points to let go by until the next reading, when `points` points `took` so long.
 fn next_interval(points: u32, took: Duration) -> u32 {
     let wanted = CHECK_PERIOD.as_nanos() * u128::from(points) / took.as_nanos().max(1);
-    let most = LONGEST.min(points * GROWTH);
+    let most = MAX_POINTS.min(points * GROWTH);
     u32::try_from(wanted).map_or(most, |wanted| wanted.clamp(1, most))
 }
 
@@ -174,7 +175,7 @@ mod tests {
     fn a_slower_pace_is_noticed() {
         let mut run = Run::new();
         run.go(10_000, Duration::from_nanos(10));
-        let late = LONGEST + FIRST;
+        let late = MAX_POINTS + FIRST;
         let (_, ends) = run.go(late, Duration::from_micros(100));
         assert!(ends >= 1);
     }
@@ -191,7 +192,7 @@ mod tests {
     /// A server that answers batches within long slices reads no clock for a short one.
     #[test]
     fn where_slices_are_long_short_runs_read_no_clock() {
-        for (milliseconds, most) in [(1, FIRST), (20, 4), (100, 20), (1000, LONGEST)] {
+        for (milliseconds, most) in [(1, FIRST), (20, 4), (100, 20), (1000, MAX_POINTS)] {
             let mut run = Run::of(Duration::from_millis(milliseconds));
             for _ in 0..100 {
                 run.slice.restart();

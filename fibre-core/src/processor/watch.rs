@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(1);
 
 /// The longest such time: what events wait if all other watchers have just become busy.
-const LONGEST_TICK: Duration = Duration::from_millis(16);
+const MAX_TICK: Duration = Duration::from_millis(16);
 
 /// Ticks without anything done before there is nothing to watch.
 const LINGER: u32 = 8;
@@ -101,7 +101,7 @@ impl Watcher {
             self.due.set(Some(due));
             return Some(WatchTimer { due, nap: true });
         }
-        let watch = &domain.commons.watch;
+        let watch = &domain.shared_queues.watch;
         if self.quiet.get() >= LINGER {
             // The order matters, see `Watch`.
             let _ = watch.is_off();
@@ -140,7 +140,7 @@ impl Watcher {
         self.slept.set(Some((before, now)));
         if let Some(WatchTimer { due, nap }) = timer {
             if !nap {
-                domain.commons.watch.end();
+                domain.shared_queues.watch.end();
             }
             if due <= now {
                 self.look(domain, now);
@@ -153,10 +153,10 @@ impl Watcher {
     pub(super) fn call(&self, domain: &Domain) {
         if self.is_needed(domain)
             && (!monitor_calls(domain) || self.slept_for(LINGER * TICK))
-            && domain.commons.watch.is_off()
+            && domain.shared_queues.watch.is_off()
         {
             self.quiet.set(0);
-            domain.commons.wake_one(self.index);
+            domain.shared_queues.wake_one(self.index);
         }
     }
 
@@ -197,7 +197,7 @@ impl Watcher {
 /// How long after now a look is due, if so many watch.
 fn after(watchers: usize) -> Duration {
     let watchers = u32::try_from(watchers).unwrap_or(u32::MAX);
-    TICK.saturating_mul(watchers).min(LONGEST_TICK)
+    TICK.saturating_mul(watchers).min(MAX_TICK)
 }
 
 /// Whether a watcher comes soon enough if only the monitor calls for one.
@@ -222,13 +222,13 @@ mod tests {
     fn calls(domain: &Domain) -> bool {
         let (link, first) = (Link::new(), &domain.queues()[0]);
         let node = NonNull::from(&link);
-        domain.commons.idle.enter(1);
+        domain.shared_queues.idle.enter(1);
         // SAFETY: the link is queued once, and is taken out before it goes.
         unsafe { ReadyQueue::push_woken(Arc::as_ptr(first), Runnable::new(node), |_| 0) };
         let stolen = first.steal().map(|runnable| runnable.node());
         assert_eq!(stolen, Popped::Node(node));
-        let called = !domain.commons.idle.is_any();
-        domain.commons.idle.leave(1);
+        let called = !domain.shared_queues.idle.is_any();
+        domain.shared_queues.idle.leave(1);
         called
     }
 
@@ -251,7 +251,7 @@ mod tests {
         assert!(!called_after_look(), "it has done something else since");
         assert!(called_after_look());
         // SAFETY: the queue has no owner, so this thread stands in for it.
-        unsafe { domain.queues()[0].as_owner() }.set_resting(true);
+        unsafe { domain.queues()[0].as_owner() }.set_idle(true);
         assert!(!calls(&domain), "it has nothing to do by now");
     }
 
@@ -270,7 +270,7 @@ mod tests {
     fn monitored(settings: Settings) -> Domain {
         let domain = Domain::new(2, settings);
         for index in 0..2 {
-            domain.queues()[index].install_halt(Arc::new(Kept));
+            domain.queues()[index].install_driver(Arc::new(Kept));
             domain.stats(index).set_busy_since(1);
         }
         domain.set_has_monitor(true);
@@ -286,7 +286,7 @@ mod tests {
         let nap = timer.deadline().is_none();
         assert_eq!(timer.due, now + if nap { 2 * TICK } else { TICK });
         watcher.end(domain, Some(timer), now, now);
-        assert!(domain.commons.watch.is_off());
+        assert!(domain.shared_queues.watch.is_off());
         timer.deadline().is_some()
     }
 
@@ -334,17 +334,17 @@ mod tests {
     fn the_monitor_calls_for_a_watcher() {
         let domain = monitored(Settings::from_environment());
         let called = || {
-            domain.commons.idle.enter(1);
+            domain.shared_queues.idle.enter(1);
             domain.call_for_watch();
-            let called = !domain.commons.idle.is_any();
-            domain.commons.idle.leave(1);
+            let called = !domain.shared_queues.idle.is_any();
+            domain.shared_queues.idle.leave(1);
             called
         };
         assert!(called());
-        domain.commons.watch.begin();
+        domain.shared_queues.watch.begin();
         assert!(!called(), "somebody watches");
-        domain.commons.watch.end();
-        (0..2).for_each(|index| domain.stats(index).set_resting());
+        domain.shared_queues.watch.end();
+        (0..2).for_each(|index| domain.stats(index).set_idle());
         assert!(!called(), "nobody is busy");
     }
 
@@ -369,10 +369,10 @@ mod tests {
         let calls = |slept: Duration| {
             let (watcher, now) = (Watcher::new(1), Instant::now());
             watcher.end(&domain, None, now.checked_sub(slept).unwrap(), now);
-            domain.commons.idle.enter(0);
+            domain.shared_queues.idle.enter(0);
             watcher.call(&domain);
-            let called = !domain.commons.idle.is_any();
-            domain.commons.idle.leave(0);
+            let called = !domain.shared_queues.idle.is_any();
+            domain.shared_queues.idle.leave(0);
             called
         };
         let long = LINGER * TICK;

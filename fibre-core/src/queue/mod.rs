@@ -6,7 +6,7 @@
 //! * [`BasicQueue`]: many producers, by one of the mechanisms that [`QueueKind`] names. Other
 //!   threads push into it. It has one consumer, or several that take turns by a lock, so that idle
 //!   processors can take from it.
-//! * [`LogicalQueue`]: a `BasicQueue` for each [`Level`] of priority.
+//! * [`MultilevelQueue`]: a `BasicQueue` for each [`Level`] of priority.
 //!
 //! A ready fibre is an owned value, the [`Runnable`]: a push takes it, and a pop gives it to the
 //! consumer.
@@ -21,7 +21,7 @@
 //! * `kind`: the choice among these, as a value;
 //! * `consumer`: whose turn it is to consume: the owner's, cheaply, or a thief's;
 //! * `basic`: one queue over all kinds;
-//! * `by_priority`: a `basic` queue for each level of priority.
+//! * `multilevel`: a `basic` queue for each level of priority.
 //!
 //! # The contract of every kind
 //!
@@ -38,23 +38,23 @@
 //!    [`Popped::InFlight`].
 
 mod basic;
-mod by_priority;
 mod consumer;
 mod entry;
 mod fifo;
 mod kind;
 mod link;
+mod multilevel;
 mod runnable;
 #[cfg(all(test, not(loom)))]
 mod stress;
 mod variants;
 
 pub use basic::BasicQueue;
-pub use by_priority::LogicalQueue;
 pub use consumer::ConsumerLock;
 pub use fifo::Fifo;
 pub use kind::QueueKind;
 pub use link::{LEVELS, Level, Link};
+pub use multilevel::MultilevelQueue;
 pub use runnable::Runnable;
 #[cfg(not(loom))]
 pub use runnable::{SharedSlot, Slot};

@@ -1,12 +1,12 @@
 //! The ready queue of a processor, and the access to it.
 //!
 //! * `queue`: the ready queue: local, inbox, shared;
-//! * `by_priority`: its pushes and pops where fibres have priorities or move;
+//! * `enqueue`: its pushes and pops where fibres have priorities or move;
 //! * `recording`: the event trace of what is made ready;
 //! * `rescue`: how another processor takes what a stuck one keeps;
 //! * `owner_gate`: access to what belongs to a processor alone.
 
-mod by_priority;
+mod enqueue;
 pub mod owner_gate;
 mod queue;
 mod recording;

@@ -123,9 +123,9 @@ impl OwnerGate {
     /// Waits until the rescuer has left.
     #[cold]
     fn wait(&self) {
-        let mut patience = Backoff::new();
+        let mut backoff = Backoff::new();
         while self.is_held() {
-            patience.wait();
+            backoff.wait();
         }
     }
 

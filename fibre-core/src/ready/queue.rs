@@ -13,7 +13,7 @@
 //! **Plain and by rules.** A queue is *plain* as long as every fibre has normal priority, and every
 //! started one stays. Then pushes and pops of the owner are a few plain instructions. A fibre of
 //! another priority ends that, and so does a second processor in a cluster that moves started
-//! fibres: from then on the rules in `ready/by_priority.rs` hold. They always hold where events are
+//! fibres: from then on the rules in `ready/enqueue.rs` hold. They always hold where events are
 //! recorded, so that the plain path pays nothing for recording.
 //!
 //! **Life.** A fibre has a plain pointer to the ready queue of its home. Processors of the same
@@ -28,7 +28,7 @@ use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
 use crate::idle::wake_batch;
 use crate::queue::{
-    BasicQueue, Fifo, LEVELS, Level, Link, LogicalQueue, Popped, Pushed, QueueKind, Runnable,
+    BasicQueue, Fifo, LEVELS, Level, Link, MultilevelQueue, Popped, Pushed, QueueKind, Runnable,
     SharedSlot,
 };
 use crate::ready::owner_gate::OwnerGate;
@@ -65,17 +65,17 @@ pub(crate) struct ReadyQueue {
     /// The turn when `next` was filled. The owner only.
     pub(super) next_since: Cell<u32>,
     /// Whether the owner has nothing to run, and sleeps or is about to. A hint.
-    resting: AtomicBool,
+    idle: AtomicBool,
     /// Whether one fibre keeps the owner from what is queued here, as others have noted. A hint.
     pub(super) stuck: AtomicBool,
     /// Fibres that others made ready and that must run here.
     pub(super) inbox: BasicQueue,
     /// Fibres that may run elsewhere.
-    pub(super) shared: LogicalQueue,
+    pub(super) shared: MultilevelQueue,
     /// The number of fibres in `shared`, or some more, where thieves want to know it; else zero.
     pub(super) length: AtomicUsize,
     /// What the processors of the group have in common.
-    pub(super) commons: Arc<SharedQueues>,
+    pub(super) shared_queues: Arc<SharedQueues>,
     /// The owner's place in the group.
     pub(super) index: usize,
     /// The choices of the cluster's builder, as far as they matter here.
@@ -105,9 +105,9 @@ unsafe impl Send for ReadyQueue {}
 unsafe impl Sync for ReadyQueue {}
 
 impl ReadyQueue {
-    /// The empty queue of processor `index` in the group with these commons.
+    /// The empty queue of processor `index` in the group with these shared queues.
     #[must_use]
-    pub(crate) fn new(index: usize, commons: Arc<SharedQueues>, settings: &Settings) -> Self {
+    pub(crate) fn new(index: usize, shared_queues: Arc<SharedQueues>, settings: &Settings) -> Self {
         let rules = Rules {
             moves_started: settings.moves_started,
             sharing: settings.sharing,
@@ -122,12 +122,12 @@ impl ReadyQueue {
             turn: Cell::new(0),
             next: SharedSlot::default(),
             next_since: Cell::new(0),
-            resting: AtomicBool::new(false),
+            idle: AtomicBool::new(false),
             stuck: AtomicBool::new(false),
             inbox: BasicQueue::new(settings.queue),
-            shared: LogicalQueue::new(settings.queue),
+            shared: MultilevelQueue::new(settings.queue),
             length: AtomicUsize::new(0),
-            commons,
+            shared_queues,
             index,
             rules,
             forward: AtomicPtr::new(ptr::null_mut()),
@@ -136,10 +136,10 @@ impl ReadyQueue {
     }
 
     /// Whether the owners of both queues keep each other's queues alive. They do if both refer to
-    /// the same commons; as both do, no stranger's commons can lie at that address.
+    /// the same shared queues; as both do, no stranger's shared queues can lie at that address.
     #[inline]
     pub(crate) fn is_kin(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.commons, &other.commons)
+        Arc::ptr_eq(&self.shared_queues, &other.shared_queues)
     }
 
     /// Whether the simple rules will do; see the module text.
@@ -258,31 +258,31 @@ impl ReadyQueue {
     /// `self` alive.
     pub(crate) fn push_inbox(&self, runnable: Runnable) {
         if self.inbox.push(runnable) == Pushed::WakeConsumer {
-            wake_batch::wake(&self.commons, self.index);
+            wake_batch::wake(&self.shared_queues, self.index);
         }
     }
 
     /// Queues a fibre that may run elsewhere. Any thread that keeps `self` alive.
     #[inline]
     pub(crate) fn push_shared(&self, runnable: Runnable) {
-        self.share(runnable, LogicalQueue::push);
+        self.share(runnable, MultilevelQueue::push);
     }
 
     /// [`push_shared`](Self::push_shared) before the others, if the queues have two ends. Any
     /// thread that keeps `self` alive.
     pub(crate) fn push_shared_first(&self, runnable: Runnable) {
-        self.share(runnable, LogicalQueue::push_first);
+        self.share(runnable, MultilevelQueue::push_first);
     }
 
     /// Queues a fibre in `shared`, and wakes the owner for it.
     #[inline(always)]
-    fn share(&self, runnable: Runnable, push: impl FnOnce(&LogicalQueue, Runnable) -> Pushed) {
+    fn share(&self, runnable: Runnable, push: impl FnOnce(&MultilevelQueue, Runnable) -> Pushed) {
         self.notice(runnable.link());
         if self.rules.counting {
             self.length.fetch_add(1, Ordering::Relaxed);
         }
         if push(&self.shared, runnable) == Pushed::WakeConsumer {
-            wake_batch::wake(&self.commons, self.index);
+            wake_batch::wake(&self.shared_queues, self.index);
         }
     }
 
@@ -330,8 +330,8 @@ impl ReadyQueue {
     }
 
     /// Whether the owner has nothing to run, and nobody has pushed a fibre here; a hint.
-    pub(crate) fn is_resting(&self) -> bool {
-        self.resting.load(Ordering::Relaxed) && self.inbox.is_empty()
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) && self.inbox.is_empty()
     }
 
     /// Whether the owner sleeps, and nobody has pushed a fibre yet; a hint.
@@ -342,19 +342,21 @@ impl ReadyQueue {
 
     /// Ends the owner's sleep, or its next one. Any thread.
     pub(crate) fn unpark(&self) {
-        self.commons.sleeper(self.index).unpark();
+        self.shared_queues.sleeper(self.index).unpark();
     }
 
     /// The driver that a layer above installed.
     #[inline]
-    pub(crate) fn halt(&self) -> Option<&Arc<dyn Driver>> {
-        self.commons.sleeper(self.index).halt()
+    pub(crate) fn driver(&self) -> Option<&Arc<dyn Driver>> {
+        self.shared_queues.sleeper(self.index).driver()
     }
 
     /// Installs another way to sleep, unless there is one; returns what is there.
     /// Any thread.
-    pub(crate) fn install_halt(&self, halt: Arc<dyn Driver>) -> &Arc<dyn Driver> {
-        self.commons.sleeper(self.index).install_halt(halt)
+    pub(crate) fn install_driver(&self, driver: Arc<dyn Driver>) -> &Arc<dyn Driver> {
+        self.shared_queues
+            .sleeper(self.index)
+            .install_driver(driver)
     }
 
     /// Sends fibres that are woken here to `other` from now on, where started fibres move.
@@ -582,20 +584,20 @@ impl Owner<'_> {
     }
 
     /// Sets whether the owner has nothing to run.
-    pub(crate) fn set_resting(self, resting: bool) {
-        self.resting.store(resting, Ordering::Relaxed);
+    pub(crate) fn set_idle(self, idle: bool) {
+        self.idle.store(idle, Ordering::Relaxed);
         self.set_stuck(false);
     }
 
     /// Announces that the owner has nothing to do, before it sleeps; with `joins`, to all.
     pub(crate) fn announce(&self, joins: bool) -> Announced<'_, Self> {
-        self.commons.announce(self.index, *self, joins)
+        self.shared_queues.announce(self.index, *self, joins)
     }
 
     /// Blocks the owner's thread until [`unpark`](ReadyQueue::unpark) or less long, whatever is
     /// pushed and whatever happens elsewhere. It has announced nothing.
     pub(crate) fn stand(self) {
-        self.commons.sleeper(self.index).stand();
+        self.shared_queues.sleeper(self.index).stand();
     }
 }
 

@@ -54,8 +54,8 @@ impl ReadyQueue {
     /// Gives a fibre that any processor may run to all. Any thread.
     fn give_to_all(&self, runnable: Runnable) {
         match runnable.link().level() {
-            Level::Background => self.commons.push_background(runnable),
-            _ => self.commons.stage(runnable),
+            Level::Background => self.shared_queues.push_background(runnable),
+            _ => self.shared_queues.stage(runnable),
         }
     }
 

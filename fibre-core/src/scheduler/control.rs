@@ -178,17 +178,17 @@ impl<F: Wakeable> Control<F> {
 
     /// Whether all fibres are to be cancelled.
     #[inline]
-    pub fn are_to_cancel(&self) -> bool {
+    pub fn must_cancel(&self) -> bool {
         self.word.load(Ordering::Acquire) & CANCEL != 0
     }
 
     /// Whether fibres are to be unwound.
-    pub fn are_to_unwind(&self) -> bool {
+    pub fn must_unwind(&self) -> bool {
         self.word.load(Ordering::Acquire) & UNWIND != 0
     }
 
     /// Whether all fibres are to be left where they are.
-    pub fn are_to_abandon(&self) -> bool {
+    pub fn must_abandon(&self) -> bool {
         self.word.load(Ordering::Acquire) & ABANDON != 0
     }
 
@@ -257,78 +257,78 @@ mod tests {
     use crate::wait::waiter::ThreadParker;
 
     /// Orders for so many processors.
-    fn orders(processors: usize) -> Control<NoFibre> {
-        let orders = Control::new();
-        orders.add_processors(processors);
-        orders
+    fn control(processors: usize) -> Control<NoFibre> {
+        let control = Control::new();
+        control.add_processors(processors);
+        control
     }
 
     #[test]
     fn each_order_is_told_by_itself() {
-        let orders = orders(1);
+        let control = control(1);
         let all = || {
-            let (cancel, abandon) = (orders.are_to_cancel(), orders.are_to_abandon());
-            (orders.is_any(), cancel, abandon)
+            let (cancel, abandon) = (control.must_cancel(), control.must_abandon());
+            (control.is_any(), cancel, abandon)
         };
         assert_eq!(all(), (false, false, false));
-        orders.want_pause();
+        control.want_pause();
         assert_eq!(all(), (true, false, false));
-        orders.abandon();
+        control.abandon();
         assert_eq!(all(), (true, false, true));
-        assert!(orders.end_pause());
+        assert!(control.end_pause());
         assert_eq!(all(), (true, false, true));
-        orders.cancel();
+        control.cancel();
         assert_eq!(all(), (true, true, true));
-        assert!(!orders.are_to_unwind());
-        orders.unwind();
-        assert!(orders.are_to_unwind());
+        assert!(!control.must_unwind());
+        control.unwind();
+        assert!(control.must_unwind());
         assert_eq!(all(), (true, true, true));
     }
 
     #[test]
     fn all_wishes_for_a_standstill_count() {
-        let orders = orders(2);
-        assert!(!orders.stand_still(0));
-        assert_eq!(orders.not_at(ProcessorPhase::Still), [0, 1]);
-        orders.want_pause();
-        orders.want_pause();
-        assert!(orders.stand_still(1));
-        assert_eq!(orders.not_at(ProcessorPhase::Still), [0]);
-        assert!(!orders.may_move(1) && !orders.end_pause());
+        let control = control(2);
+        assert!(!control.stand_still(0));
+        assert_eq!(control.not_at(ProcessorPhase::Still), [0, 1]);
+        control.want_pause();
+        control.want_pause();
+        assert!(control.stand_still(1));
+        assert_eq!(control.not_at(ProcessorPhase::Still), [0]);
+        assert!(!control.may_move(1) && !control.end_pause());
         // There is still one wish.
-        assert!(orders.is_any() && orders.stand_still(0) && !orders.may_move(0));
-        assert!(orders.not_at(ProcessorPhase::Still).is_empty());
-        assert!(orders.end_pause() && !orders.is_any());
-        assert!(orders.may_move(0) && !orders.stand_still(0));
-        assert_eq!(orders.not_at(ProcessorPhase::Still), [0]);
+        assert!(control.is_any() && control.stand_still(0) && !control.may_move(0));
+        assert!(control.not_at(ProcessorPhase::Still).is_empty());
+        assert!(control.end_pause() && !control.is_any());
+        assert!(control.may_move(0) && !control.stand_still(0));
+        assert_eq!(control.not_at(ProcessorPhase::Still), [0]);
     }
 
     #[test]
     fn who_waits_is_woken_by_the_last_one() {
-        let orders = orders(2);
+        let control = control(2);
         let parkers = [(); 3].map(|()| ThreadParker::new());
         // SAFETY: the parkers outlive the waits.
         let waiters = [0, 1, 2].map(|index| unsafe { Waiter::for_thread(&parkers[index]) });
         let claimed = || waiters.each_ref().map(Waiter::is_claimed);
-        assert!(!orders.publish(ProcessorPhase::Moving, &waiters[0]));
-        assert!(orders.publish(ProcessorPhase::Still, &waiters[0]));
-        assert!(orders.publish(ProcessorPhase::Gone, &waiters[1]));
-        assert!(orders.publish(ProcessorPhase::Still, &waiters[2]));
-        orders.withdraw(&waiters[2]);
-        orders.want_pause();
-        assert!(orders.stand_still(0));
+        assert!(!control.publish(ProcessorPhase::Moving, &waiters[0]));
+        assert!(control.publish(ProcessorPhase::Still, &waiters[0]));
+        assert!(control.publish(ProcessorPhase::Gone, &waiters[1]));
+        assert!(control.publish(ProcessorPhase::Still, &waiters[2]));
+        control.withdraw(&waiters[2]);
+        control.want_pause();
+        assert!(control.stand_still(0));
         assert_eq!(claimed(), [false; 3]);
-        assert!(orders.stand_still(1));
+        assert!(control.stand_still(1));
         assert_eq!(claimed(), [true, false, false]);
         parkers[0].park();
-        orders.leave(0);
-        assert!(orders.add_late_processor());
-        orders.leave(1);
+        control.leave(0);
+        assert!(control.add_late_processor());
+        control.leave(1);
         assert_eq!(claimed(), [true, false, false]);
-        orders.leave(2);
+        control.leave(2);
         assert_eq!(claimed(), [true, true, false]);
         parkers[1].park();
-        assert!(!orders.add_late_processor());
-        assert!(!orders.publish(ProcessorPhase::Gone, &waiters[2]));
+        assert!(!control.add_late_processor());
+        assert!(!control.publish(ProcessorPhase::Gone, &waiters[2]));
     }
 }

@@ -5,7 +5,7 @@
 //! switches are those that the countdown to the next service has counted anyway, and are added up
 //! when a service comes, or a sleep. All else is counted at detours: a steal, a sleep, a panic.
 //!
-//! What lies in a queue is counted only when a reader asks for it, see `census`.
+//! What lies in a queue is counted only when a reader asks for it, see `queue_counts`.
 
 use crate::sys::numbers::{self, BLOCK};
 use parking_lot::Mutex;
@@ -186,7 +186,7 @@ impl ProcessorStats {
     }
 
     /// Notes that the processor goes to sleep.
-    pub(crate) fn set_resting(&self) {
+    pub(crate) fn set_idle(&self) {
         self.busy_since.0.store(RESTING, Ordering::Relaxed);
     }
 

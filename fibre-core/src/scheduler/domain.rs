@@ -8,20 +8,20 @@
 //! so nothing moves when processors are added; [`Domain::queues`] has those that exist.
 
 use crate::config::settings::Settings;
-use crate::fibre::{ControlBlock, HookList, Roster, RosterRef};
+use crate::fibre::{ControlBlock, FibreList, FibreListRef, HookList};
 use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
 use crate::queue::{Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::scheduler::abandoned::Abandoned;
 use crate::scheduler::arrivals::Arrivals;
-use crate::scheduler::census::{Answer, Census};
 use crate::scheduler::control::Control;
 use crate::scheduler::counts::{Count, Counters, ProcessorStats, add_gone};
 use crate::scheduler::fibre_limit::Limit;
-use crate::scheduler::hierarchy::Hierarchy;
+use crate::scheduler::processor_tree::ProcessorTree;
+use crate::scheduler::queue_counts::{CountRequest, QueueCount};
 use crate::scheduler::records::ClusterRecord;
-use crate::stack::Depot;
+use crate::stack::ClusterCache;
 use crate::sync::short_lock::ShortLock;
 use crate::sys::numbers;
 use crate::topology;
@@ -56,7 +56,7 @@ impl LeftFibre {
             id: block.id(),
             name: block.attributes.name().map(str::to_owned),
             started,
-            awaited: block.errand.awaited().filter(|_| started),
+            awaited: block.wait_slot.awaited().filter(|_| started),
         }
     }
 }
@@ -89,9 +89,9 @@ pub(crate) struct Domain {
     /// What each of these processors counts.
     stats: Box<[CachePadded<ProcessorStats>]>,
     /// Asks them what is queued.
-    pub census: Census,
+    pub count_request: CountRequest,
     /// What they have answered. Written when somebody asks, so they may share cache lines.
-    pub answers: Box<[Answer]>,
+    pub queue_counts: Box<[QueueCount]>,
     /// When it was made.
     pub birth: Instant,
     /// The domain's number in the process; the first one has 1.
@@ -107,37 +107,37 @@ pub(crate) struct Domain {
     /// The words of running fibres, one for each processor that may ever be: those of processors
     /// that run.
     runs: Mutex<Box<[Option<RunningRef>]>>,
-    /// Whether the halt that all have in common has been retired.
+    /// Whether the driver that all have in common has been retired.
     retired: AtomicBool,
     /// What is on its way to each processor that may ever be.
     pub arrivals: Box<[Arrivals]>,
     /// What they have in common besides: queues, and how they sleep.
-    pub commons: Arc<SharedQueues>,
+    pub shared_queues: Arc<SharedQueues>,
     /// Fibres spawned by foreign threads, and [`CLOSED`].
     foreign: CachePadded<AtomicU64>,
     /// The turn of foreign threads: where the next fibre that one spawns goes.
     pub turn: CachePadded<AtomicUsize>,
-    /// The fibres that have started, if these may move; else each processor has its own roster.
+    /// The fibres that have started, if these may move; else each processor has its own fibre list.
     /// Only those that look at all fibres hold the lock for longer.
-    pub roster: Option<ShortLock<Roster>>,
-    /// The rosters of those processors that run, by the processors' places; empty ones if fibres
-    /// move. Read by others while the processor stands still, or by
-    /// [`Glances`](crate::sync::glances::Glances).
-    pub rosters: Mutex<Vec<(usize, RosterRef)>>,
+    pub fibre_list: Option<ShortLock<FibreList>>,
+    /// The fibre lists of those processors that run, by the processors' places; empty ones if
+    /// fibres move. Read by others while the processor stands still, or by
+    /// [`Readers`](crate::sync::readers::Readers).
+    pub fibre_lists: Mutex<Vec<(usize, FibreListRef)>>,
     /// The fibres that processors have left behind that were told to end.
     pub left: Mutex<Vec<LeftFibre>>,
     /// The activities that have been left behind.
     pub abandoned: Abandoned,
     /// The orders of the cluster's handles.
-    pub orders: Control<ControlBlock>,
+    pub control: Control<ControlBlock>,
     /// How many fibres there may be, if that is limited.
     pub limit: Option<Limit>,
     /// The stacks that its processors exchange.
-    pub stacks: Depot,
+    pub stacks: ClusterCache,
     /// What is called at each switch of a fibre.
     pub hooks: HookList,
     /// Its processors as a tree, once anybody has asked for it.
-    pub hierarchy: OnceLock<Hierarchy>,
+    pub processor_tree: OnceLock<ProcessorTree>,
     /// The choices of its builder.
     pub settings: Settings,
     /// How many processors have a CPU each.
@@ -165,16 +165,22 @@ impl Domain {
     #[must_use]
     pub(crate) fn new(processors: usize, settings: Settings) -> Self {
         let capacity = processors.max(settings.max_processors).max(settings.slots);
-        let commons = Arc::new(SharedQueues::new(capacity, settings.queue));
-        let queue = |index| Arc::new(ReadyQueue::new(index, Arc::clone(&commons), &settings));
+        let shared_queues = Arc::new(SharedQueues::new(capacity, settings.queue));
+        let queue = |index| {
+            Arc::new(ReadyQueue::new(
+                index,
+                Arc::clone(&shared_queues),
+                &settings,
+            ))
+        };
         let queues: Box<[_]> = (0..capacity).map(queue).collect();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let domain = Self {
             record: ClusterRecord::new(number, &settings, &queues),
             queues,
             stats: (0..capacity).map(|_| CachePadded::default()).collect(),
-            census: Census::new(),
-            answers: (0..capacity).map(|_| Answer::new()).collect(),
+            count_request: CountRequest::new(),
+            queue_counts: (0..capacity).map(|_| QueueCount::new()).collect(),
             birth: Instant::now(),
             number,
             timers: (0..capacity).map(|_| Arc::default()).collect(),
@@ -183,21 +189,21 @@ impl Domain {
             runs: Mutex::new((0..capacity).map(|_| None).collect()),
             retired: AtomicBool::new(false),
             arrivals: (0..capacity).map(|_| Arrivals::default()).collect(),
-            commons,
+            shared_queues,
             foreign: CachePadded::default(),
             turn: CachePadded::default(),
-            roster: settings
+            fibre_list: settings
                 .moves_started
-                .then(|| ShortLock::new(Roster::new())),
+                .then(|| ShortLock::new(FibreList::new())),
             // A processor that begins must not run out of memory.
-            rosters: Mutex::new(Vec::with_capacity(capacity)),
+            fibre_lists: Mutex::new(Vec::with_capacity(capacity)),
             left: Mutex::default(),
             abandoned: Abandoned::default(),
-            orders: Control::new(),
+            control: Control::new(),
             cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
             limit: settings.max_fibres.map(Limit::new),
-            stacks: Depot::default(),
-            hierarchy: OnceLock::new(),
+            stacks: ClusterCache::default(),
+            processor_tree: OnceLock::new(),
             hooks: HookList::default(),
             settings,
             keeps_quietly: AtomicBool::new(false),
@@ -215,7 +221,7 @@ impl Domain {
         let before = self.active.load(Ordering::Relaxed);
         let regular = self.regular() + more;
         let after = regular.max(before);
-        self.orders.add_processors(after - before);
+        self.control.add_processors(after - before);
         if self.settings.force_migration {
             self.force_migration(regular);
         }
@@ -235,7 +241,7 @@ impl Domain {
     #[must_use]
     pub(crate) fn activate_spare(&self) -> bool {
         let before = self.active.load(Ordering::Relaxed);
-        if !self.orders.add_late_processor() {
+        if !self.control.add_late_processor() {
             return false;
         }
         self.queues.iter().for_each(|queue| queue.notice_others());
@@ -301,9 +307,9 @@ impl Domain {
 
     /// The tree of all processors that may ever be. It is read from the machine, if the processors
     /// are pinned, when it is first asked for; that blocks the thread.
-    pub(crate) fn hierarchy(&self) -> &Hierarchy {
-        let make = || Hierarchy::new(self.settings.places.tree(self.capacity()));
-        self.hierarchy.get_or_init(make)
+    pub(crate) fn processor_tree(&self) -> &ProcessorTree {
+        let make = || ProcessorTree::new(self.settings.places.tree(self.capacity()));
+        self.processor_tree.get_or_init(make)
     }
 
     /// What one processor counts.
@@ -315,10 +321,10 @@ impl Domain {
     /// What one processor has counted so far.
     pub(crate) fn counters(&self, processor: usize) -> Counters {
         let timers = self.timers(processor).counts();
-        // A halt that all have in common is shown as the first processor's.
-        let shows = processor == 0 || !self.commons.has_one_halt();
-        let halt = self.queues[processor].halt().filter(|_| shows);
-        let traffic = halt.map(|halt| halt.traffic()).unwrap_or_default();
+        // A driver that all have in common is shown as the first processor's.
+        let shows = processor == 0 || !self.shared_queues.has_one_driver();
+        let driver = self.queues[processor].driver().filter(|_| shows);
+        let traffic = driver.map(|driver| driver.traffic()).unwrap_or_default();
         Counters {
             polls: traffic.polls,
             empty_polls: traffic.empty,
@@ -341,18 +347,18 @@ impl Domain {
         &self.timers[processor]
     }
 
-    /// Asks for the events of a processor that is kept from doing so, if its halt is `wanted`. Any
-    /// thread.
+    /// Asks for the events of a processor that is kept from doing so, if its driver is `wanted`.
+    /// Any thread.
     pub(crate) fn poll_for(&self, processor: usize, wanted: impl FnOnce(&dyn Driver) -> bool) {
-        let halt = self.queues()[processor].halt();
-        if let Some(halt) = halt.filter(|halt| wanted(&***halt)) {
-            halt.poll();
+        let driver = self.queues()[processor].driver();
+        if let Some(driver) = driver.filter(|driver| wanted(&***driver)) {
+            driver.poll();
             if self.stats(processor).busy_since().is_none() {
                 // The processor has gone to sleep, wherever its poller lets it, or is about to, and
                 // the poll above may have taken what should wake it: an interrupt, or an event. If
                 // another waker has sent that interrupt, the processor counts as notified, and
                 // `unpark` alone would not send it again.
-                halt.interrupt();
+                driver.interrupt();
                 self.queues()[processor].unpark();
             }
         }
@@ -457,8 +463,8 @@ impl Domain {
         };
         let next = || {
             own()
-                .or_else(|| self.commons.pop_staged().node())
-                .or_else(|| self.commons.pop_background().node())
+                .or_else(|| self.shared_queues.pop_staged().node())
+                .or_else(|| self.shared_queues.pop_background().node())
         };
         let all = std::iter::from_fn(next);
         all.filter(|fibre| !fibre.has_started()).collect()
@@ -479,7 +485,7 @@ impl Domain {
         if !self.is_kept_quietly() {
             self.keeps_quietly.store(true, Ordering::Relaxed);
             // They may sleep for long.
-            self.commons.wake_one(keeper);
+            self.shared_queues.wake_one(keeper);
         }
     }
 

@@ -8,9 +8,9 @@
 //! * `abandoned`: the activities that a cluster has left behind;
 //! * `steal`: which processors an idle one helps;
 //! * `watching`: whether idle processors are to look after busy ones;
-//! * `hierarchy`: the processors as a tree, and what thieves and hubs note there;
+//! * `processor_tree`: the processors as a tree, and what thieves and hubs note there;
 //! * `control`: what a cluster's handles ask of its processors, and how far these have obeyed;
-//! * `census`: how a reader asks the processors what is queued;
+//! * `queue_counts`: how a reader asks the processors what is queued;
 //! * `counts`: what a processor counts, for the domain and for metrics;
 //! * `records`: the clusters of the process as a debugger finds them;
 //! * `fibre_limit`: how many fibres a cluster may have.
@@ -18,13 +18,13 @@
 pub(crate) mod abandoned;
 pub(crate) mod activity;
 pub(crate) mod arrivals;
-pub mod census;
 pub mod control;
 pub(crate) mod counts;
 pub(crate) mod domain;
 pub(crate) mod fibre_limit;
-mod hierarchy;
 mod placement;
+mod processor_tree;
+pub mod queue_counts;
 pub(crate) mod records;
 mod spread;
 pub(crate) mod steal;

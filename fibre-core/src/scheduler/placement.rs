@@ -26,10 +26,12 @@ impl Domain {
         let wanted = fibre.block().attributes.processor();
         match (wanted, self.settings.placement) {
             (Some(processor), _) => self.queues()[processor].push_inbox(fibre),
-            _ if fibre.link().level() == Level::Background => self.commons.push_background(fibre),
-            _ if self.settings.sharing => self.commons.stage(fibre),
+            _ if fibre.link().level() == Level::Background => {
+                self.shared_queues.push_background(fibre)
+            }
+            _ if self.settings.sharing => self.shared_queues.stage(fibre),
             (_, Placement::Push) => self.push_out(fibre, spawner, turn),
-            (_, Placement::Staging) => self.commons.stage(fibre),
+            (_, Placement::Staging) => self.shared_queues.stage(fibre),
             (_, Placement::Local) => self.keep(fibre, spawner.unwrap_or(turn)),
             (_, Placement::Head) => match spawner {
                 Some(spawner) => self.keep_first(fibre, spawner),
@@ -119,7 +121,7 @@ impl Domain {
     /// Calls an idle processor that may steal from this one.
     fn call_thief(&self, processor: usize) {
         if self.settings.steal_order != StealOrder::Never {
-            self.commons.wake_one(processor);
+            self.shared_queues.wake_one(processor);
         }
     }
 
@@ -141,7 +143,7 @@ impl Domain {
             spawner.is_none_or(|spawner| needs_help(spawner) || !self.is_overfull(idle, spawner))
         };
         for _ in 0..self.processors() {
-            let Some(idle) = self.commons.idle.claim_if(turn, suits) else {
+            let Some(idle) = self.shared_queues.idle.claim_if(turn, suits) else {
                 break;
             };
             if self.queues()[idle].is_asleep() {
@@ -155,7 +157,7 @@ impl Domain {
         self.queues()[stays.unwrap_or(turn)].push_shared(fibre);
         // Another processor may have become idle since, and have looked too early.
         let suits = |idle| stays.is_none_or(|spawner| !self.is_overfull(idle, spawner));
-        if let Some(idle) = self.commons.idle.claim_if(turn, suits) {
+        if let Some(idle) = self.shared_queues.idle.claim_if(turn, suits) {
             self.queues()[idle].unpark();
         }
     }
@@ -172,7 +174,7 @@ impl Domain {
     /// are overfull.
     #[inline]
     fn keeps(&self, spawner: usize) -> bool {
-        self.commons.idle.is_any() && !self.queues()[spawner].has_shared()
+        self.shared_queues.idle.is_any() && !self.queues()[spawner].has_shared()
     }
 }
 
@@ -198,7 +200,7 @@ mod tests {
         let owner = unsafe { domain.queues()[1].as_owner() };
         let armed = owner.announce(true).arm().unwrap();
         domain.push_out(of(&second), Some(0), 1);
-        let woken = !domain.commons.idle.is_any();
+        let woken = !domain.shared_queues.idle.is_any();
         let node = Popped::Node(NonNull::from(&second));
         let mut found = None;
         for (index, queue) in domain.queues().iter().enumerate() {

@@ -13,7 +13,7 @@
 //! between two instructions, so it needs no acquire.
 
 use crate::config::settings::Settings;
-use crate::fibre::Roster;
+use crate::fibre::FibreList;
 use crate::queue::Link;
 use crate::ready::ReadyQueue;
 use crate::sync::short_lock::ShortLock;
@@ -40,8 +40,8 @@ pub(crate) struct ClusterRecord {
     name: *const u8,
     /// How many bytes its name has.
     name_length: usize,
-    /// The roster of all of its started fibres, if these move; else null.
-    shared: AtomicPtr<Roster>,
+    /// The fibre list of all of its started fibres, if these move; else null.
+    shared: AtomicPtr<FibreList>,
     /// The first of its processors.
     first: *const ProcessorRecord,
     /// How many processors there may ever be.
@@ -65,8 +65,8 @@ pub(crate) struct ProcessorRecord {
     thread: AtomicI32,
     /// The word that has the fibre which runs there; null while the processor does not run.
     running: AtomicPtr<AtomicPtr<Link>>,
-    /// The roster of its own fibres; null while the processor does not run.
-    roster: AtomicPtr<Roster>,
+    /// The fibre list of its own fibres; null while the processor does not run.
+    fibre_list: AtomicPtr<FibreList>,
 }
 
 impl ClusterRecord {
@@ -76,7 +76,7 @@ impl ClusterRecord {
             queue: Arc::as_ptr(queue),
             thread: AtomicI32::new(0),
             running: AtomicPtr::new(ptr::null_mut()),
-            roster: AtomicPtr::new(ptr::null_mut()),
+            fibre_list: AtomicPtr::new(ptr::null_mut()),
         };
         let processors: Box<[_]> = queues.iter().map(record).collect();
         Self {
@@ -95,11 +95,11 @@ impl ClusterRecord {
     ///
     /// # Safety
     ///
-    /// Neither this nor the roster is moved from now on, and it is called once.
-    pub(crate) unsafe fn list(&self, shared: Option<&ShortLock<Roster>>) {
+    /// Neither this nor the fibre list is moved from now on, and it is called once.
+    pub(crate) unsafe fn list(&self, shared: Option<&ShortLock<FibreList>>) {
         // The lock begins with what it protects.
         let shared = shared.map_or(ptr::null(), ptr::from_ref);
-        let shared = shared.cast::<Roster>().cast_mut();
+        let shared = shared.cast::<FibreList>().cast_mut();
         self.shared.store(shared, Ordering::Relaxed);
         let _changes = CHANGES.lock();
         self.next
@@ -121,11 +121,11 @@ impl ClusterRecord {
             .store(running.cast_mut(), Ordering::Release);
     }
 
-    /// Notes the roster of a processor's own fibres; null: there is none any more.
-    pub(crate) fn set_roster(&self, processor: usize, roster: *const Roster) {
+    /// Notes the fibre list of a processor's own fibres; null: there is none any more.
+    pub(crate) fn set_fibre_list(&self, processor: usize, fibre_list: *const FibreList) {
         self.processors[processor]
-            .roster
-            .store(roster.cast_mut(), Ordering::Release);
+            .fibre_list
+            .store(fibre_list.cast_mut(), Ordering::Release);
     }
 }
 

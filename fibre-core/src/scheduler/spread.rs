@@ -51,12 +51,12 @@ impl Domain {
             return self.push_out(fibre, None, turn);
         }
         for _ in 0..self.processors() {
-            let is_idle = |processor| self.commons.idle.contains(processor);
+            let is_idle = |processor| self.shared_queues.idle.contains(processor);
             let Some(best) = self.fewest(turn, is_idle) else {
                 break;
             };
             if self
-                .commons
+                .shared_queues
                 .idle
                 .claim_if(best, |idle| idle == best)
                 .is_none()
@@ -191,7 +191,7 @@ mod tests {
             .map(|owner| owner.announce(true).arm().unwrap());
         let new = burst(&domain, 3, |fibre, _| domain.push_in(fibre, 2));
         assert_eq!(new, [1, 1, 0, 1], "each wakes one, the fewest first");
-        assert!(!domain.commons.idle.is_any());
+        assert!(!domain.shared_queues.idle.is_any());
         drop(armed);
     }
 

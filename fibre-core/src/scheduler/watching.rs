@@ -3,7 +3,7 @@
 //! What they look for, and when, is in `processor/watch.rs`. Processors call each other as well,
 //! sooner than the monitor, but leave that out where it would cost too much.
 //!
-//! A halt belongs to one processor, and those that have come later may have none. So whoever is
+//! A driver belongs to one processor, and those that have come later may have none. So whoever is
 //! called is one that will watch.
 
 use super::domain::Domain;
@@ -13,8 +13,8 @@ impl Domain {
     /// Whether a busy processor of this cluster keeps something that an idle one, `index`, could do
     /// for it.
     pub(crate) fn is_any_left_alone(&self, index: usize) -> bool {
-        let halt = self.queues()[index].halt();
-        self.shares_what_is_ready() || halt.is_some_and(|halt| halt.needs_watch())
+        let driver = self.queues()[index].driver();
+        self.shares_what_is_ready() || driver.is_some_and(|driver| driver.needs_watch())
     }
 
     /// Whether a busy processor may keep what is ready from an idle one, without calling it.
@@ -47,8 +47,9 @@ impl Domain {
     /// Wakes an idle processor that is to watch the busy ones, if none does. The monitor only, at
     /// each look.
     pub(crate) fn call_for_watch(&self) {
-        if self.processors() > 1 && self.commons.watch.is_off() && self.is_any_busy() {
-            self.commons.wake_if(|idle| self.is_any_left_alone(idle));
+        if self.processors() > 1 && self.shared_queues.watch.is_off() && self.is_any_busy() {
+            self.shared_queues
+                .wake_if(|idle| self.is_any_left_alone(idle));
         }
     }
 }

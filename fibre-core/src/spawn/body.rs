@@ -3,7 +3,7 @@
 //! There is one table, written for all types that implement [`FibreBody`]: closures with their
 //! results ([`crate::spawn::task`]), activities, and the fibres of layers above.
 
-use crate::fibre::{Body, FibreRef, Portrait, Viewer, block_cache};
+use crate::fibre::{Body, FibreRef, FibreReport, Viewer, block_cache};
 use crate::processor::Processor;
 use crate::stack::StackError;
 use std::alloc::Layout;
@@ -85,8 +85,8 @@ pub(crate) unsafe trait FibreBody: Sized {
     ///
     /// # Safety
     ///
-    /// [`Place::admit`](crate::spawn::task::Place::admit) has taken the memory, and nobody refers
-    /// to it.
+    /// [`SpawnTarget::admit`](crate::spawn::task::SpawnTarget::admit) has taken the memory, and
+    /// nobody refers to it.
     unsafe fn free(this: NonNull<Self>) {
         // SAFETY: the caller's promise.
         unsafe { free_task(this) };
@@ -101,7 +101,7 @@ pub(crate) unsafe trait FibreBody: Sized {
         let block: FibreRef = this.cast();
         // SAFETY: the block is there, and its attributes never change.
         let attributes = unsafe { &block.as_ref().attributes };
-        tell(Portrait {
+        tell(FibreReport {
             noun: "fibre",
             name: attributes.name(),
             remedy: REMEDY,
@@ -113,8 +113,8 @@ pub(crate) unsafe trait FibreBody: Sized {
 ///
 /// # Safety
 ///
-/// The memory was taken by [`Place::admit`](crate::spawn::task::Place::admit) for a `T`, which it
-/// holds, and nobody refers to it.
+/// The memory was taken by [`SpawnTarget::admit`](crate::spawn::task::SpawnTarget::admit) for a
+/// `T`, which it holds, and nobody refers to it.
 #[inline]
 pub(crate) unsafe fn free_task<T>(this: NonNull<T>) {
     let layout = Layout::new::<T>();

@@ -14,7 +14,7 @@ use crate::scheduler::fibre_limit::Limit;
 use crate::spawn::body::FibreBody;
 use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::ChildrenRef;
-use crate::stack::{Depot, StackError, class_of, put_cold};
+use crate::stack::{ClusterCache, StackError, class_of, put_cold};
 use crate::sync::unwind_guard::drop_quietly;
 use crate::sys::fork;
 use crate::sys::stderr;
@@ -266,7 +266,7 @@ impl<T> Admitted<T> {
 }
 
 /// The place where a new fibre is to live.
-pub(crate) enum Place<'a> {
+pub(crate) enum SpawnTarget<'a> {
     /// With the caller, a fibre of this processor, which makes way for it.
     Now(&'a Processor),
     /// With the caller, a processor of the domain.
@@ -275,7 +275,7 @@ pub(crate) enum Place<'a> {
     There(&'a Arc<Domain>),
 }
 
-impl Place<'_> {
+impl SpawnTarget<'_> {
     /// The domain of the place.
     #[inline]
     pub(crate) fn domain(&self) -> &Arc<Domain> {
@@ -316,7 +316,7 @@ impl Place<'_> {
             (Reserved::Promise, Self::Here(processor) | Self::Now(processor)) => {
                 processor.unpromise_stack(class);
             }
-            (Reserved::Promise, Self::There(_)) => Depot::unpromise_one(class),
+            (Reserved::Promise, Self::There(_)) => ClusterCache::unpromise_one(class),
         }
     }
 
@@ -352,7 +352,7 @@ impl Place<'_> {
         let layout = Layout::new::<T>();
         // The memory comes first, as it can be given back without a trace.
         let memory = self.allocate(layout).ok_or(SpawnError::NoMemory)?;
-        match admit(self, attributes) {
+        match count_in(self, attributes) {
             Ok((id, reserved)) => Ok(Admitted {
                 memory: memory.cast(),
                 id,
@@ -402,7 +402,7 @@ impl Place<'_> {
 /// What `closure` borrows, and `T`, live until the fibre has ended and its result
 /// is gone; `scope`, if any, until it has been told.
 pub(crate) unsafe fn launch<F, T>(
-    place: &Place<'_>,
+    place: &SpawnTarget<'_>,
     attributes: Attributes,
     scope: Option<ChildrenRef>,
     closure: F,
@@ -427,7 +427,7 @@ where
 /// As for [`launch`].
 #[inline(always)]
 unsafe fn launch_inline<F, T>(
-    place: &Place<'_>,
+    place: &SpawnTarget<'_>,
     attributes: Attributes,
     scope: Option<ChildrenRef>,
     closure: F,
@@ -464,7 +464,7 @@ where
 /// As for [`launch`].
 #[inline(always)]
 pub(crate) fn launch_static<F, T>(
-    place: &Place<'_>,
+    place: &SpawnTarget<'_>,
     attributes: Attributes,
     closure: F,
 ) -> std::result::Result<JoinHandle<T>, SpawnError>
@@ -491,13 +491,20 @@ where
     T: Send + 'static,
 {
     // SAFETY: everything is 'static.
-    unsafe { launch_inline(&Place::Here(here), Attributes::default(), None, closure) }
+    unsafe {
+        launch_inline(
+            &SpawnTarget::Here(here),
+            Attributes::default(),
+            None,
+            closure,
+        )
+    }
 }
 
 /// Counts a new fibre, and gives it its number and perhaps its stack.
 #[inline]
-fn admit(
-    place: &Place<'_>,
+fn count_in(
+    place: &SpawnTarget<'_>,
     attributes: &Attributes,
 ) -> std::result::Result<(u64, Reserved), SpawnError> {
     let limit = place.domain().limit.as_ref();
@@ -505,14 +512,14 @@ fn admit(
         let id = place.register().ok_or(SpawnError::Stopped)?;
         return Ok((id, Reserved::Nothing));
     }
-    admit_with_care(place, attributes, limit)
+    count_in_with_care(place, attributes, limit)
 }
 
-/// The part of [`admit`] for clusters with a limit, and for fibres that want to be sure of their
+/// The part of [`count_in`] for clusters with a limit, and for fibres that want to be sure of their
 /// stacks.
 #[inline(never)]
-fn admit_with_care(
-    place: &Place<'_>,
+fn count_in_with_care(
+    place: &SpawnTarget<'_>,
     attributes: &Attributes,
     limit: Option<&Limit>,
 ) -> std::result::Result<(u64, Reserved), SpawnError> {

@@ -5,7 +5,7 @@
 //! for the cluster level gives its deep ones back. Taking from below is in batches that double
 //! while demand lasts, so a burst makes few calls and a lone fibre makes one stack.
 
-use super::depot::Depot;
+use super::cluster_cache::ClusterCache;
 use super::error::StackError;
 use super::size::{COMMON, class_size};
 use super::slab::Stack;
@@ -92,14 +92,18 @@ impl StackCache {
         unsafe { &mut *self.shelves.get() }
     }
 
-    /// Takes a stack of this class ([`super::class_of`]), from `depot` or from the system if
-    /// there is none here.
+    /// Takes a stack of this class ([`super::class_of`]), from `cluster_cache` or from the system
+    /// if there is none here.
     ///
     /// # Errors
     ///
     /// [`StackError`], when none can be made.
     #[inline]
-    pub(crate) fn take(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+    pub(crate) fn take(
+        &self,
+        class: usize,
+        cluster_cache: &ClusterCache,
+    ) -> Result<Stack, StackError> {
         if class < COMMON {
             let shelf = &mut self.shelves()[class];
             if let Some(stack) = shelf.stacks.pop() {
@@ -107,7 +111,7 @@ impl StackCache {
                 return Ok(stack);
             }
         }
-        self.take_from_below(class, depot)
+        self.take_from_below(class, cluster_cache)
     }
 
     /// Promises a stack of this class to a fibre, which [`redeem`](Self::redeem)s it, here or at
@@ -118,19 +122,27 @@ impl StackCache {
     ///
     /// [`StackError`], when no more stacks can be made.
     #[inline]
-    pub(crate) fn promise(&self, class: usize, depot: &Depot) -> Result<(), StackError> {
+    pub(crate) fn promise(
+        &self,
+        class: usize,
+        cluster_cache: &ClusterCache,
+    ) -> Result<(), StackError> {
         if let Some(shelf) = self.shelves().get_mut(class)
             && shelf.promises > 0
         {
             shelf.promises -= 1;
             return Ok(());
         }
-        self.promise_from_below(class, depot)
+        self.promise_from_below(class, cluster_cache)
     }
 
     /// Gets a batch of promises, and gives one of them.
     #[cold]
-    fn promise_from_below(&self, class: usize, depot: &Depot) -> Result<(), StackError> {
+    fn promise_from_below(
+        &self,
+        class: usize,
+        cluster_cache: &ClusterCache,
+    ) -> Result<(), StackError> {
         let Some(shelf) = self.shelves().get_mut(class) else {
             return pool::promise(class, 1).map(drop);
         };
@@ -141,7 +153,7 @@ impl StackCache {
             // Unused stacks here would do instead.
             pool::put(class, shelf.stacks.drain(..));
             shelf.fewest = 0;
-            depot.surrender(class);
+            cluster_cache.surrender(class);
             pool::promise(class, 1)
         })?;
         shelf.promises += more - 1;
@@ -154,7 +166,11 @@ impl StackCache {
     ///
     /// [`StackError`], when the kernel has no memory for its guard; the promise stands.
     #[inline]
-    pub(crate) fn redeem(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+    pub(crate) fn redeem(
+        &self,
+        class: usize,
+        cluster_cache: &ClusterCache,
+    ) -> Result<Stack, StackError> {
         let Some(shelf) = self.shelves().get_mut(class) else {
             self.misses.set(self.misses.get() + 1);
             return pool::redeem_one(class);
@@ -164,15 +180,19 @@ impl StackCache {
             shelf.keep_promises(class, 1);
             return Ok(stack);
         }
-        self.redeem_from_below(class, depot)
+        self.redeem_from_below(class, cluster_cache)
     }
 
     /// The part of [`redeem`](Self::redeem) for a processor without a stack.
     #[cold]
-    fn redeem_from_below(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+    fn redeem_from_below(
+        &self,
+        class: usize,
+        cluster_cache: &ClusterCache,
+    ) -> Result<Stack, StackError> {
         self.misses.set(self.misses.get() + 1);
         let (shelf, wanted) = self.next_batch(class);
-        depot.take(class, wanted, &mut shelf.stacks);
+        cluster_cache.take(class, wanted, &mut shelf.stacks);
         if shelf.stacks.is_empty() {
             // What these stand for may go with the one that is redeemed.
             shelf.forgive(class);
@@ -206,13 +226,17 @@ impl StackCache {
 
     /// Gets a batch, and takes one stack of it.
     #[cold]
-    fn take_from_below(&self, class: usize, depot: &Depot) -> Result<Stack, StackError> {
+    fn take_from_below(
+        &self,
+        class: usize,
+        cluster_cache: &ClusterCache,
+    ) -> Result<Stack, StackError> {
         self.misses.set(self.misses.get() + 1);
         if class >= COMMON {
             return pool::take_one(class);
         }
         let (shelf, wanted) = self.next_batch(class);
-        depot.take(class, wanted, &mut shelf.stacks);
+        cluster_cache.take(class, wanted, &mut shelf.stacks);
         if shelf.stacks.is_empty() {
             pool::take(class, wanted, false, &mut shelf.stacks)?;
         }
@@ -224,7 +248,7 @@ impl StackCache {
 
     /// Takes back a stack that is not in use.
     #[inline]
-    pub(crate) fn put(&self, stack: Stack, depot: &Depot) {
+    pub(crate) fn put(&self, stack: Stack, cluster_cache: &ClusterCache) {
         let class = stack.class();
         if class >= COMMON || self.wipes {
             return pool::put_cold(stack);
@@ -233,20 +257,20 @@ impl StackCache {
         shelf.stacks.push(stack);
         if shelf.stacks.len() > shelf.limit {
             self.unsettled.set(true);
-            shelf.grow_or_spill(class, depot);
+            shelf.grow_or_spill(class, cluster_cache);
         }
     }
 
     /// When to look for stacks that are not needed, if there may be some.
     #[inline]
     #[must_use]
-    pub(crate) fn decay_due(&self, depot: &Depot) -> Option<Instant> {
-        let unsettled = self.unsettled.get() || !depot.is_empty();
+    pub(crate) fn decay_due(&self, cluster_cache: &ClusterCache) -> Option<Instant> {
+        let unsettled = self.unsettled.get() || !cluster_cache.is_empty();
         unsettled.then(|| self.looked.get() + decay::INTERVAL)
     }
 
     /// Sends on the stacks that were not needed since the last look, if that was long enough ago.
-    pub(crate) fn decay(&self, now: Instant, depot: &Depot) {
+    pub(crate) fn decay(&self, now: Instant, cluster_cache: &ClusterCache) {
         if now < self.looked.get() + decay::INTERVAL {
             return;
         }
@@ -256,7 +280,7 @@ impl StackCache {
             unsettled |= shelf.decay(class);
         }
         self.unsettled.set(unsettled);
-        depot.decay(now);
+        cluster_cache.decay(now);
     }
 }
 
@@ -264,7 +288,7 @@ impl Shelf {
     /// Deals with more stacks than the limit: the limit grows to the capacity; beyond that, the
     /// older half goes to the cluster.
     #[cold]
-    fn grow_or_spill(&mut self, class: usize, depot: &Depot) {
+    fn grow_or_spill(&mut self, class: usize, cluster_cache: &ClusterCache) {
         let capacity = capacity(class);
         if self.stacks.len() <= capacity {
             self.limit = capacity;
@@ -272,7 +296,7 @@ impl Shelf {
         }
         let half = capacity / 2;
         pages::release_deep(&self.stacks[..half]);
-        depot.put(class, self.stacks.drain(..half));
+        cluster_cache.put(class, self.stacks.drain(..half));
         self.fewest = self.fewest.saturating_sub(half);
         self.shallow = 0;
     }
@@ -350,16 +374,19 @@ mod tests {
         let _turn = faults::turn();
         let class = class_of(1 << 20);
         let batch = BATCH.min(capacity(class) / 2);
-        let (cache, depot) = (StackCache::new(false, Instant::now()), Depot::default());
-        (0..FIBRES).for_each(|_| cache.promise(class, &depot).unwrap());
+        let (cache, cluster_cache) = (
+            StackCache::new(false, Instant::now()),
+            ClusterCache::default(),
+        );
+        (0..FIBRES).for_each(|_| cache.promise(class, &cluster_cache).unwrap());
         let redeemed: Vec<Stack> = (0..FIBRES)
-            .map(|_| cache.redeem(class, &depot).unwrap())
+            .map(|_| cache.redeem(class, &cluster_cache).unwrap())
             .collect();
         // A slab that ends cuts a batch in two, and the first batches are small.
         let misses = cache.misses() as usize;
         assert!(misses <= 3 * FIBRES / batch, "{misses} for {FIBRES}");
         redeemed
             .into_iter()
-            .for_each(|stack| cache.put(stack, &depot));
+            .for_each(|stack| cache.put(stack, &cluster_cache));
     }
 }

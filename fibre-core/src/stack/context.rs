@@ -36,7 +36,7 @@ pub(crate) enum Action {
     /// Leave it to its waker, which queues it here, and may have come already.
     ParkAtHome,
     /// Take its stack back; another activity may run on it next: see `processor/activation.rs`.
-    Rest,
+    Idle,
     /// Take its stack back: the computation has ended. The last one.
     Exit,
 }

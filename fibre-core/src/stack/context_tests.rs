@@ -199,7 +199,7 @@ fn a_million_switches_hand_over_what_they_are_given() {
         Action::Hold,
         Action::Park,
         Action::ParkAtHome,
-        Action::Rest,
+        Action::Idle,
     ];
     const TIMES: usize = 1_000_000;
     let mut left = 0;
@@ -269,7 +269,7 @@ fn a_context_may_be_moved_between_switches() {
     let mut program = |suspender: &mut Suspender| {
         for _ in 0..3 {
             seen.push(suspender.0.as_ptr().addr());
-            leave(suspender, Action::Rest);
+            leave(suspender, Action::Idle);
         }
         seen.push(suspender.0.as_ptr().addr());
     };
@@ -281,7 +281,7 @@ fn a_context_may_be_moved_between_switches() {
     for _ in 0..3 {
         let place = Box::new(context);
         places.push(ptr::from_ref(&*place).addr());
-        assert_eq!(resume(&place), Action::Rest);
+        assert_eq!(resume(&place), Action::Idle);
         context = *place;
     }
     places.push(ptr::from_ref(&context).addr());
@@ -361,7 +361,7 @@ fn a_call_on_another_stack_may_leave() {
             [deeper, vec![3]].concat()
         });
         assert_eq!((result, black_box(kept)), (vec![1, 2, 3], [17; 8]));
-        leave(suspender, Action::Rest);
+        leave(suspender, Action::Idle);
     };
     with_context(program, |context| {
         let pointer = || context.switch.left().unwrap()[0];
@@ -371,7 +371,7 @@ fn a_call_on_another_stack_may_leave() {
         assert!(inner_bounds.contains(&pointer()));
         assert_eq!(resume(context), Action::Park);
         assert!(bounds.contains(&pointer()));
-        assert_eq!(resume(context), Action::Rest);
+        assert_eq!(resume(context), Action::Idle);
         assert!((context.stack.guard().end..context.root()).contains(&pointer()));
         assert_eq!(resume(context), Action::Exit);
     });

@@ -12,17 +12,17 @@
 //!   promise of one when it is made ([`pool`]). It gives the stack back when it ends, to its
 //!   processor's [`StackCache`], which is last-in first-out: short fibres share one hot stack.
 //! * Sizes are powers of two: *classes*. Free stacks of a class lie at three levels: processor
-//!   (hot: with all pages), cluster ([`Depot`]; warm: with the top pages) and system ([`pool`];
-//!   cold: without pages). They move in batches: down when wanted, up when there are too many or
-//!   they have not been needed for a while ([`decay`]).
+//!   (hot: with all pages), cluster ([`ClusterCache`]; warm: with the top pages) and system
+//!   ([`pool`]; cold: without pages). They move in batches: down when wanted, up when there are too
+//!   many or they have not been needed for a while ([`decay`]).
 //! * Below each stack lie 64 KiB that cannot be touched (see [`guard`]): code built
 //!   without stack probes may step over a single page.
 //! * The base is lowered by a small multiple of 64 bytes, another one for
 //!   each stack: equal offsets would put the hot ends of all stacks into the
 //!   same few cache sets.
-//! * Above the base is the *nameplate*: the address of the fibre that is on the stack. With the
+//! * Above the base is the *owner word*: the address of the fibre that is on the stack. With the
 //!   list of slabs ([`slab`]) it tells which stack's guard has been touched ([`overflow`]).
-//! * Colour, nameplate and the runtime's own frames lie in a page that comes on top of the size
+//! * Colour, owner word and the runtime's own frames lie in a page that comes on top of the size
 //!   that was asked for: all of that size belongs to the fibre's own function.
 //!
 //! Files:
@@ -34,16 +34,16 @@
 //! * `error`: why there is no stack;
 //! * `system`: the system calls that stacks are made with;
 //! * `pages`: the memory under stacks: populated, looked at, given back;
-//! * `depot`: the cluster level: warm stacks that processors exchange;
+//! * `cluster_cache`: the cluster level: warm stacks that processors exchange;
 //! * `cache`: the processor level: the stacks of its next fibres, hot first;
 //! * `statistics`: how many stacks there are, and how deep they have been used;
 //! * `alternate`: the stack that a processor's thread handles signals on.
 
 mod alternate;
 mod cache;
+mod cluster_cache;
 pub(crate) mod context;
 mod decay;
-mod depot;
 mod error;
 mod guard;
 mod overflow;
@@ -58,14 +58,14 @@ mod system;
 
 pub(crate) use alternate::AlternateStack;
 pub(crate) use cache::StackCache;
-pub(crate) use depot::Depot;
+pub(crate) use cluster_cache::ClusterCache;
 pub use error::StackError;
 pub use overflow::on_stack_overflow;
 pub(crate) use overflow::{Fibre, OverflowHook, install as install_overflow_report};
 pub(crate) use pool::{put_cold, take_one};
 pub(crate) use size::{DEFAULT_STACK_SIZE, class_of, round_size};
 pub use size::{GUARD_SIZE, MIN_STACK_SIZE};
-pub(crate) use slab::{Nameplate, Stack};
+pub(crate) use slab::{OwnerWord, Stack};
 pub(crate) use statistics::stack_counts;
 pub use statistics::{StackClass, StackCounts, stack_statistics};
 pub(crate) use statistics::{bounds_at, depth_at};

@@ -33,15 +33,15 @@ pub(crate) struct Fibre<'a> {
     pub default: usize,
 }
 
-/// Hands the description of the owner that a nameplate names to the second argument.
+/// Hands the description of the owner that an owner word names to the second argument.
 type Describe = unsafe fn(*const (), &mut dyn FnMut(Fibre<'_>));
 
 /// The functions that tell the handler about fibres. Async-signal-safe.
 #[derive(Debug)]
 pub(crate) struct OverflowHook {
-    /// The fibre that runs on this thread, as its stack's nameplate has it; null if none does.
+    /// The fibre that runs on this thread, as its stack's owner word has it; null if none does.
     pub who_runs: fn() -> *const (),
-    /// Describes a fibre that a nameplate names.
+    /// Describes a fibre that an owner word names.
     pub describe: Describe,
 }
 

@@ -37,14 +37,14 @@ const _: () = assert!(align_of::<Slab>() >= STACKS_PER_SLAB);
 pub(super) const COLOURS: usize = 32;
 
 /// Bytes above a stack's base, where its owner's address lies.
-const NAMEPLATE: usize = 16;
+const OWNER_WORD: usize = 16;
 
-/// Bytes at the top of each stack that come on top of the size that was asked for: nameplate,
+/// Bytes at the top of each stack that come on top of the size that was asked for: owner word,
 /// colour, and the runtime's frames below the base: at least [`ENTRY`] are left for these.
 const HEADROOM: usize = PAGE;
 
 /// Bytes for the frames between a stack's base and the function that the fibre is to run.
-pub(super) const ENTRY: usize = HEADROOM - COLOURS * 64 - NAMEPLATE;
+pub(super) const ENTRY: usize = HEADROOM - COLOURS * 64 - OWNER_WORD;
 
 // Builds that optimise nothing use 930 for a fibre of the C library.
 const _: () = assert!(ENTRY >= 2000);
@@ -154,7 +154,7 @@ impl Slab {
     /// One past the highest byte that a fibre may use.
     fn base(&self, index: usize) -> usize {
         let colour = (self.colour + index) % COLOURS * 64;
-        self.guard(index).start + self.stride() - colour - NAMEPLATE
+        self.guard(index).start + self.stride() - colour - OWNER_WORD
     }
 
     /// The index of the stack that an address belongs to, or with the guard that it belongs to.
@@ -191,7 +191,7 @@ pub(super) fn slab_length(class: usize) -> Option<usize> {
 }
 
 /// The word above a stack's base. See [`Stack::set_owner`].
-fn nameplate(base: NonZeroUsize) -> NonNull<AtomicPtr<()>> {
+fn owner_word(base: NonZeroUsize) -> NonNull<AtomicPtr<()>> {
     let place = ptr::with_exposed_provenance_mut(base.get());
     NonNull::new(place).unwrap_or(NonNull::dangling())
 }
@@ -283,21 +283,21 @@ impl Stack {
     #[inline]
     pub(crate) fn set_owner(&self, owner: *const ()) {
         // SAFETY: the stack is here.
-        unsafe { self.nameplate().set(owner) };
+        unsafe { self.owner_word().set(owner) };
     }
 
     /// The word that says which fibre is on it.
     #[inline]
-    pub(crate) fn nameplate(&self) -> Nameplate {
-        Nameplate(nameplate(self.base))
+    pub(crate) fn owner_word(&self) -> OwnerWord {
+        OwnerWord(owner_word(self.base))
     }
 }
 
 /// The word above a stack that says which fibre is on it. See [`Stack::set_owner`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Nameplate(NonNull<AtomicPtr<()>>);
+pub(crate) struct OwnerWord(NonNull<AtomicPtr<()>>);
 
-impl Nameplate {
+impl OwnerWord {
     /// Notes the fibre that is on the stack; null for none.
     ///
     /// # Safety

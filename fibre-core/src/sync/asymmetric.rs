@@ -24,14 +24,14 @@ use rustix::io::Errno;
 /// call.
 pub fn membarrier_all() {
     if let Some(barrier) = heavy_barrier() {
-        let mut patience = Backoff::new();
+        let mut backoff = Backoff::new();
         while let Err(error) = barrier() {
             if error != Errno::NOMEM {
                 // The barrier that was there at the start is refused, and by now visitors rely on
                 // it.
                 refused(error);
             }
-            patience.wait();
+            backoff.wait();
         }
     }
 }
@@ -96,9 +96,9 @@ impl Asymmetric {
     /// Waits until there is no visitor.
     #[cold]
     fn wait(&self) {
-        let mut patience = Backoff::new();
+        let mut backoff = Backoff::new();
         while self.0.load(Ordering::SeqCst) != 0 {
-            patience.wait();
+            backoff.wait();
         }
     }
 

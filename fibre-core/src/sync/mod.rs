@@ -3,7 +3,7 @@
 //! * `atomic`: the facade that models replace;
 //! * `short_lock`: a lock for a few instructions;
 //! * `asymmetric`: looking at what its owner may take away, at the looker's cost;
-//! * `glances`: looking at what a processor changes between two fibres;
+//! * `readers`: looking at what a processor changes between two fibres;
 //! * `segmented`: a table that grows and never moves;
 //! * `faults`: names of the faults that models plant;
 //! * `unwind_guard`: destructors that panic where a panic must not go on;
@@ -13,9 +13,9 @@
 pub mod asymmetric;
 mod atomic;
 mod faults;
-pub mod glances;
 #[cfg(loom)]
 pub mod model;
+pub mod readers;
 #[cfg(not(loom))]
 pub mod segmented;
 pub mod short_lock;

@@ -106,9 +106,9 @@ impl<T> ShortLock<T> {
     /// The part of [`lock`](Self::lock) for a lock that another thread has.
     #[cold]
     fn lock_contended(&self) {
-        let mut patience = Backoff::new();
+        let mut backoff = Backoff::new();
         while self.taken.load(Ordering::Relaxed) || !self.take() {
-            patience.wait();
+            backoff.wait();
         }
     }
 }

@@ -12,14 +12,14 @@ use std::os::fd::{BorrowedFd, RawFd};
 const STANDARD_ERROR: RawFd = 2;
 
 /// Bytes of the longest report; the rest is left out.
-const LONGEST: usize = 2048;
+const MAX_REPORT: usize = 2048;
 
 /// Writes a message, if standard error is open.
 pub fn warn(words: Arguments<'_>) {
-    let mut text = [0; LONGEST];
-    let mut rest = &mut text[..LONGEST - 1];
+    let mut text = [0; MAX_REPORT];
+    let mut rest = &mut text[..MAX_REPORT - 1];
     let _ = write!(rest, "fibre: {words}");
-    let length = LONGEST - 1 - rest.len();
+    let length = MAX_REPORT - 1 - rest.len();
     text[length] = b'\n';
     let mut unsaid = &text[..=length];
     // SAFETY: borrowed for the call; the process does not close it meanwhile, or wants no report.

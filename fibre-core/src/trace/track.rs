@@ -6,7 +6,7 @@ use super::ring::{Ring, RingCopy};
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering};
 
 /// The longest text of a mark, in bytes.
-const LONGEST_MARK: usize = 64;
+const MAX_MARK: usize = 64;
 
 /// What a processor does between two fibres. It may make some ready meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Track {
 
     /// Records a mark of the program.
     pub(crate) fn record_mark(&self, text: &str) {
-        let end = text.floor_char_boundary(LONGEST_MARK);
+        let end = text.floor_char_boundary(MAX_MARK);
         let mut rest = &text.as_bytes()[..end];
         while let Some((piece, more)) = rest.split_first_chunk().filter(|(_, m)| !m.is_empty()) {
             self.record(TraceKind::Text, u64::from_le_bytes(*piece));
@@ -171,7 +171,7 @@ mod tests {
         ];
         assert_eq!(texts("123456789"), two);
         // A letter of two bytes that would end behind the longest mark.
-        let long = format!("{}é", "x".repeat(LONGEST_MARK - 1));
+        let long = format!("{}é", "x".repeat(MAX_MARK - 1));
         let events = texts(&long);
         assert_eq!(events.len(), 8);
         assert_eq!(events[7], (mark, b"xxxxxxx\0".to_vec()));

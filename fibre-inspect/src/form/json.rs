@@ -39,9 +39,9 @@ pub(crate) fn write(report: &mut Report<'_>, out: &mut String) -> Result {
         out.push_str("]}");
     }
     out.push_str("],\"circles\":[");
-    for (at, circle) in report.circles.iter().enumerate() {
+    for (at, cycle) in report.cycles.iter().enumerate() {
         separate(at, out);
-        let ids: Vec<String> = circle.iter().map(u64::to_string).collect();
+        let ids: Vec<String> = cycle.iter().map(u64::to_string).collect();
         write!(out, "[{}]", ids.join(","))?;
     }
     out.push_str("],\"groups\":[");

@@ -57,11 +57,11 @@ pub(crate) fn write_groups(report: &mut Report<'_>, out: &mut String) -> Result 
 }
 
 /// Writes which fibres wait for each other.
-pub(crate) fn write_circle(report: &Report<'_>, circle: &[u64], out: &mut String) -> Result {
-    if let [one] = circle {
+pub(crate) fn write_circle(report: &Report<'_>, cycle: &[u64], out: &mut String) -> Result {
+    if let [one] = cycle {
         return writeln!(out, "{} waits for itself", name(report, *one));
     }
-    let around = circle.iter().chain(circle.first());
+    let around = cycle.iter().chain(cycle.first());
     let names: Vec<String> = around.map(|id| name(report, *id)).collect();
     writeln!(out, "they wait for each other: {}", names.join(" -> "))
 }
@@ -78,8 +78,8 @@ fn head(report: &Report<'_>, out: &mut String) -> Result {
     for number in 0..report.found.clusters.len() {
         cluster(report, number, out)?;
     }
-    for circle in &report.circles {
-        write_circle(report, circle, out)?;
+    for cycle in &report.cycles {
+        write_circle(report, cycle, out)?;
     }
     for what in &report.found.unread {
         writeln!(out, "not read: {what}")?;

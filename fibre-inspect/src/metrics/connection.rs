@@ -4,7 +4,7 @@
 //!   Receiving ──► Sending ──► Closing ──► dropped
 //! ```
 //!
-//! No step blocks the thread. A client has [`PATIENCE`] for all of it, so one that sends a byte now
+//! No step blocks the thread. A client has [`TIMEOUT`] for all of it, so one that sends a byte now
 //! and then, or does not read, is dropped like one that does nothing. After the answer the
 //! connection is shut down in one direction, and what still comes is read and thrown away: a close
 //! with bytes unread would be a reset, which may destroy the answer on its way.
@@ -20,7 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// How long a client may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The most bytes that are thrown away after the answer.
 const MOST_IGNORED: usize = 1 << 20;
@@ -67,7 +67,7 @@ impl Connection {
             received: Vec::new(),
             answer: Vec::new(),
             moved: 0,
-            deadline: now + PATIENCE,
+            deadline: now + TIMEOUT,
         })
     }
 

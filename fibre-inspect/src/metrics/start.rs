@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// How long standard error may take a piece of what is written at the process' end.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Begins what `FIBRE_STATS`, `FIBRE_SCHEDTRACE` and `FIBRE_METRICS` ask for. The environment has
 /// been checked.
@@ -30,6 +30,6 @@ pub(crate) fn begin() {
 /// Writes the totals when the process exits. Other threads may run meanwhile.
 extern "C" fn at_exit() {
     if !is_forked_child() {
-        write_error_within(&Metrics::counters().to_string(), PATIENCE);
+        write_error_within(&Metrics::counters().to_string(), TIMEOUT);
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   byte  0  magic      "fibretop"
 //!         8  version    of all that follows
-//!        12  bell       the process' thread sleeps on it; each SIGQUIT adds one
+//!        12  notifier   the process' thread sleeps on it; each SIGQUIT adds one
 //!        16  sequence   odd while the text is being written, zero before the first one
 //!        24  process    the number of the process that writes; a forked child is another one
 //!        32  length     of the text, in bytes
@@ -12,9 +12,10 @@
 //!
 //! The process writes. Of its readers it knows only whether there is one: each has a lock on the
 //! file for reading. A reader that wants a fresh text wakes the thread. The kernel wants no more of
-//! it for that than to read the bell.
+//! it for that than to read the notifier.
 //!
-//! Files: `writer` makes the page, and has the thread sleep on its bell; `snapshot` makes the text.
+//! Files: `writer` makes the page, and has the thread sleep on its notifier; `snapshot` makes the
+//! text.
 //!
 //! # Memory ordering
 //!
@@ -56,7 +57,7 @@ pub mod place {
     /// The place of the version.
     pub const VERSION: usize = 8;
     /// The place of the word that the process' thread sleeps on.
-    pub const BELL: usize = 12;
+    pub const NOTIFIER: usize = 12;
     /// The place of the sequence.
     pub const SEQUENCE: usize = 16;
     /// The place of the process' number.
@@ -68,7 +69,7 @@ pub mod place {
 }
 
 /// The most bytes of a text.
-pub const LONGEST: usize = SIZE - place::TEXT;
+pub const MAX_TEXT: usize = SIZE - place::TEXT;
 
 /// The text of a page, and what says whether it is whole.
 #[derive(Debug, Clone, Copy)]

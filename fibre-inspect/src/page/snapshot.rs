@@ -8,7 +8,7 @@ use crate::form::json::{Text, number, optional, separate};
 use crate::form::text::{is_plumbing, short, shown, words};
 use crate::gather::{State, gather};
 use crate::names::cut;
-use crate::page::LONGEST;
+use crate::page::MAX_TEXT;
 use crate::report::Report;
 use crate::stack::modules::Modules;
 use crate::symbols::{Function, Known};
@@ -70,7 +70,7 @@ impl Snapshots {
         let mut text = String::new();
         // A string takes it.
         let _ = write_all(&metrics, self, &mut text);
-        if text.len() > LONGEST {
+        if text.len() > MAX_TEXT {
             // Clusters by the dozen: what fibres do is left out.
             self.look = "null".to_owned();
             text.clear();
@@ -206,9 +206,9 @@ fn write_look(report: &mut Report<'_>, named: bool, out: &mut String) -> Result 
         "{{\"took_us\":{took},\"unnamed\":{},\"omitted\":{omitted},\"circles\":[",
         !named
     )?;
-    for (at, circle) in report.circles.iter().take(GROUPS).enumerate() {
+    for (at, cycle) in report.cycles.iter().take(GROUPS).enumerate() {
         separate(at, out);
-        let ids: Vec<String> = circle.iter().take(GROUPS).map(u64::to_string).collect();
+        let ids: Vec<String> = cycle.iter().take(GROUPS).map(u64::to_string).collect();
         write!(out, "[{}]", ids.join(","))?;
     }
     out.push_str("],\"groups\":[");

@@ -2,10 +2,10 @@
 //!
 //! The file is a memfd, so it is found by its name among the process' descriptors, and goes with
 //! the process. Once it is mapped here it is sealed: nobody can map it for writing, write to it, or
-//! make it shorter. Without memory for it, or descriptors, the bell is a word of the process' own,
-//! and there is nothing to read.
+//! make it shorter. Without memory for it, or descriptors, the notifier is a word of the process'
+//! own, and there is nothing to read.
 
-use crate::bell::Bell;
+use crate::notifier::Notifier;
 use crate::page::{MAGIC, NAME, SIZE, Text, VERSION, place};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
@@ -14,14 +14,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// What the bell is where there is no page.
-static LONELY_BELL: Bell = Bell::new();
+/// What the notifier is where there is no page.
+static LONELY_NOTIFIER: Notifier = Notifier::new();
 
 /// The page, which stays as long as the process does.
 #[derive(Debug)]
 pub(crate) struct OwnPage {
-    /// The bell: how many dumps have been asked for.
-    pub bell: &'static Bell,
+    /// The notifier: how many dumps have been asked for.
+    pub notifier: &'static Notifier,
     /// The text and the file, if there is a page.
     shared: Option<(Text<'static>, OwnedFd)>,
 }
@@ -31,7 +31,7 @@ impl OwnPage {
     pub(crate) fn new() -> Self {
         let made = Self::shared();
         made.unwrap_or(Self {
-            bell: &LONELY_BELL,
+            notifier: &LONELY_NOTIFIER,
             shared: None,
         })
     }
@@ -66,8 +66,8 @@ impl OwnPage {
             words,
         };
         Some(Self {
-            // SAFETY: the same; a bell is such a number.
-            bell: unsafe { &*start.add(place::BELL).cast() },
+            // SAFETY: the same; a notifier is such a number.
+            notifier: unsafe { &*start.add(place::NOTIFIER).cast() },
             shared: Some((text, file)),
         })
     }

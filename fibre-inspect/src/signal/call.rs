@@ -1,14 +1,14 @@
 //! A signal that asks the process for something that a handler could not do.
 //!
-//! The handler rings a [`Bell`]. A thread of the process sleeps on that, wakes up, and does it. A
-//! handler could allocate nothing, and the processors may all hang. A signal that comes meanwhile
+//! The handler rings a [`Notifier`]. A thread of the process sleeps on that, wakes up, and does it.
+//! A handler could allocate nothing, and the processors may all hang. A signal that comes meanwhile
 //! has it done once more afterwards.
 //!
 //! Nothing that reads what is written can hold up the program. The thread blocks SIGPIPE as all
 //! threads of the runtime do. The handler writes to nothing, unless what was asked
 //! for before takes long: then it says where that is, if somebody reads.
 
-use crate::bell::Bell;
+use crate::notifier::Notifier;
 use crate::output::{can_write, standard_error};
 use fibre_core::internal::{has_addresses, start_helper, warn};
 use std::mem::MaybeUninit;
@@ -28,8 +28,8 @@ pub(crate) struct SignalCall {
     noun: &'static str,
     /// What the thread does one after the other.
     steps: [&'static str; 2],
-    /// The bell of the thread, once the handler is there.
-    bell: AtomicPtr<Bell>,
+    /// The notifier of the thread, once the handler is there.
+    notifier: AtomicPtr<Notifier>,
     /// The process that has the thread.
     process: AtomicI32,
     /// The second when the thread began what it does; zero: nothing.
@@ -45,7 +45,7 @@ impl SignalCall {
             signal,
             noun,
             steps,
-            bell: AtomicPtr::new(ptr::null_mut()),
+            notifier: AtomicPtr::new(ptr::null_mut()),
             process: AtomicI32::new(0),
             begun: AtomicU64::new(0),
             step: AtomicUsize::new(0),
@@ -69,14 +69,14 @@ impl SignalCall {
         now == libc::SIG_DFL || (now == libc::SIG_IGN && ignored_too)
     }
 
-    /// Starts a thread of this name, which does `body`: it sleeps on `bell`, and answers by
+    /// Starts a thread of this name, which does `body`: it sleeps on `notifier`, and answers by
     /// [`answer`](Self::answer). With a `handler`, which calls [`on_signal`](Self::on_signal), the
-    /// signal rings that bell from now on. Without memory for the thread it stays what it is;
+    /// signal rings that notifier from now on. Without memory for the thread it stays what it is;
     /// returns whether there is a thread.
     pub(crate) fn begin(
         &'static self,
         thread: &str,
-        bell: &'static Bell,
+        notifier: &'static Notifier,
         handler: Option<extern "C" fn(i32)>,
         body: impl FnOnce() + Send + 'static,
     ) -> bool {
@@ -94,8 +94,8 @@ impl SignalCall {
             let process = // SAFETY: asks for a number.
                 unsafe { libc::getpid() };
             self.process.store(process, Ordering::Relaxed);
-            let bell = ptr::from_ref(bell).cast_mut();
-            self.bell.store(bell, Ordering::Release);
+            let notifier = ptr::from_ref(notifier).cast_mut();
+            self.notifier.store(notifier, Ordering::Release);
             self.install(handler);
         }
         begun
@@ -146,8 +146,8 @@ impl SignalCall {
             self.say_where();
         }
         // SAFETY: it was stored before the handler was installed, and stays.
-        if let Some(bell) = unsafe { self.bell.load(Ordering::Acquire).as_ref() } {
-            bell.ring();
+        if let Some(notifier) = unsafe { self.notifier.load(Ordering::Acquire).as_ref() } {
+            notifier.ring();
         }
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = errno };

@@ -2,13 +2,13 @@
 //!
 //! The handler of the fault may take no lock and no memory. So it hands the registers of that
 //! moment to the thread `fibre-dump`, which walks the stack and names the functions, and waits for
-//! that for [`PATIENCE`]. If there is no such thread, or it hangs, the handler itself says where
+//! that for [`TIMEOUT`]. If there is no such thread, or it hangs, the handler itself says where
 //! the instruction lies, by the name of its file and the address there, and the process ends.
 
-use crate::bell::Bell;
 use crate::descriptors::with_own_descriptors;
 use crate::form::text;
 use crate::gather::walk_up;
+use crate::notifier::Notifier;
 use crate::output::write_error;
 use crate::sample::{REGISTERS, Sample, copy_of};
 use crate::stack::memory;
@@ -25,13 +25,13 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long the handler waits for the names.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most lines that are written.
 const LINES: usize = 24;
 
 /// The most functions that call each other in turn and are written once.
-const LONGEST_TURN: usize = 8;
+const MAX_TURN: usize = 8;
 
 /// Nobody has asked.
 const IDLE: u32 = 0;
@@ -52,33 +52,33 @@ static STATE: AtomicU32 = AtomicU32::new(IDLE);
 /// The registers, as [`REGISTERS`] lists them.
 static VALUES: [AtomicU64; REGISTERS.len()] = [const { AtomicU64::new(0) }; REGISTERS.len()];
 
-/// The bell of the thread that answers; null: there is none.
-static BELL: AtomicPtr<Bell> = AtomicPtr::new(ptr::null_mut());
+/// The notifier of the thread that answers; null: there is none.
+static NOTIFIER: AtomicPtr<Notifier> = AtomicPtr::new(ptr::null_mut());
 
 /// Has overflows told with their place, at least by an address. May be called before `main`.
 pub(crate) fn begin() {
     on_stack_overflow(tell);
 }
 
-/// Reports them with names: whoever sleeps on the bell [answers](answer).
-pub(crate) fn begin_to_answer(bell: &'static Bell) {
-    BELL.store(ptr::from_ref(bell).cast_mut(), Ordering::Release);
+/// Reports them with names: whoever sleeps on the notifier [answers](answer).
+pub(crate) fn begin_to_answer(notifier: &'static Notifier) {
+    NOTIFIER.store(ptr::from_ref(notifier).cast_mut(), Ordering::Release);
 }
 
 /// Tells where the context of a fault is. Blocks the thread. Async-signal-safe.
 fn tell(context: &libc::ucontext_t) {
     let registers = &context.uc_mcontext.gregs;
-    // SAFETY: the bell stays for ever.
-    let bell = unsafe { BELL.load(Ordering::Acquire).as_ref() };
-    let bell = bell.filter(|_| !is_forked_child());
+    // SAFETY: the notifier stays for ever.
+    let notifier = unsafe { NOTIFIER.load(Ordering::Acquire).as_ref() };
+    let notifier = notifier.filter(|_| !is_forked_child());
     let is_first = || advance(IDLE, CLAIMED);
-    match bell {
-        Some(bell) if is_first() => {
+    match notifier {
+        Some(notifier) if is_first() => {
             for ((_, place), value) in REGISTERS.into_iter().zip(&VALUES) {
                 value.store(registers[place as usize] as u64, Ordering::Relaxed);
             }
             STATE.store(ASKED, Ordering::Release);
-            bell.ring();
+            notifier.ring();
             if await_answer() {
                 return;
             }
@@ -101,7 +101,7 @@ fn advance(from: u32, to: u32) -> bool {
 
 /// Waits for the answer; whether there is one. If not, none will be written any more.
 fn await_answer() -> bool {
-    for _ in 0..PATIENCE.as_secs() {
+    for _ in 0..TIMEOUT.as_secs() {
         let now = STATE.load(Ordering::Acquire);
         if now == DONE {
             return true;
@@ -171,7 +171,7 @@ fn write_lines(lines: &[String], out: &mut String) -> usize {
             };
             (1..).take_while(next).count()
         };
-        let lengths = 1..=LONGEST_TURN.min(rest.len());
+        let lengths = 1..=MAX_TURN.min(rest.len());
         let longest = lengths.map(|length| (length, turns(length)));
         let found = longest.clone().find(|(_, more)| *more > 1);
         let (length, more) = found.unwrap_or((1, 0));

@@ -5,7 +5,7 @@
 //! the signal ignored has not chosen that: shells without job control do so to what they start in
 //! the background. What the program was started with is noted before `main`, as later both look the
 //! same; so one that was started so and also ignores the signal itself is taken not to have chosen.
-//! The thread sleeps on the bell of the page
+//! The thread sleeps on the notifier of the page
 //! until the handler rings it, or a reader, `fibre-top`, calls. It makes the dump, and waits for a
 //! reader of that for some seconds only. As long as somebody reads the page, it writes there what
 //! goes on, [`OFTEN`].
@@ -95,9 +95,9 @@ pub(crate) fn begin() {
         return;
     }
     let handler: Option<extern "C" fn(i32)> = handles.then_some(on_quit);
-    let bell = page.bell;
-    if QUIT.begin("fibre-dump", bell, handler, move || run(&page, action)) {
-        overflow::begin_to_answer(bell);
+    let notifier = page.notifier;
+    if QUIT.begin("fibre-dump", notifier, handler, move || run(&page, action)) {
+        overflow::begin_to_answer(notifier);
     }
 }
 
@@ -111,7 +111,7 @@ fn run(page: &OwnPage, action: Action) -> ! {
     let mut answered = 0;
     let mut snapshots = None;
     loop {
-        let rung = page.bell.rung();
+        let rung = page.notifier.rung();
         if rung != answered {
             answered = rung;
             if overflow::answer() {
@@ -128,7 +128,7 @@ fn run(page: &OwnPage, action: Action) -> ! {
             }
             None => snapshots = None,
         }
-        page.bell.sleep(answered, reader);
+        page.notifier.sleep(answered, reader);
     }
 }
 

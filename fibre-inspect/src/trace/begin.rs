@@ -1,7 +1,7 @@
 //! The signal that asks for a trace, and the end of the process.
 
 use super::file::{say_signal_is_handled, write_file};
-use crate::bell::Bell;
+use crate::notifier::Notifier;
 use crate::signal::call::SignalCall;
 use fibre_core::internal::trace_setting;
 use fibre_core::is_forked_child;
@@ -14,7 +14,7 @@ static ASKED: SignalCall = SignalCall::new(
 );
 
 /// What the signal rings.
-static BELL: Bell = Bell::new();
+static NOTIFIER: Notifier = Notifier::new();
 
 /// Begins to listen to SIGUSR2, if events are recorded; and has the trace written at the end of the
 /// process, if its file has a name.
@@ -30,7 +30,7 @@ pub(crate) fn begin() {
         let _ = unsafe { libc::atexit(at_exit) };
     }
     if ASKED.is_unhandled(true) {
-        let _ = ASKED.begin("fibre-trace", &BELL, Some(on_signal), run);
+        let _ = ASKED.begin("fibre-trace", &NOTIFIER, Some(on_signal), run);
     } else {
         say_signal_is_handled();
     }
@@ -40,9 +40,9 @@ pub(crate) fn begin() {
 fn run() {
     let mut answered = 0;
     loop {
-        let rung = BELL.rung();
+        let rung = NOTIFIER.rung();
         if rung == answered {
-            BELL.sleep(rung, None);
+            NOTIFIER.sleep(rung, None);
         } else {
             answered = rung;
             ASKED.answer(write_file);

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a writer waits for the one before it.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time between two traces that the watch has written for processors which do not switch.
 const BETWEEN: Duration = Duration::from_mins(1);
@@ -145,7 +145,7 @@ fn takes_no_file(error: &io::Error) -> bool {
 
 /// Writes the trace to its file, and says so, or why not. Blocks the thread.
 pub(super) fn write_file() {
-    match WRITING.try_lock_for(PATIENCE) {
+    match WRITING.try_lock_for(TIMEOUT) {
         Some(_writing) => drop(with_own_descriptors(write_and_say)),
         None => say("a trace is not written: the one before it is still being written"),
     }
@@ -183,7 +183,7 @@ pub(crate) fn write_after_report(seldom: bool) {
         return write_file();
     }
     let now = Instant::now();
-    let Some(mut last) = WRITING.try_lock_for(PATIENCE) else {
+    let Some(mut last) = WRITING.try_lock_for(TIMEOUT) else {
         return;
     };
     let is_due = last.is_none_or(|last| now - last >= BETWEEN);

@@ -9,7 +9,7 @@
 //! to the second, as a later one of the same fibre has another number. So there was a time, between
 //! the looks, when all of these waits were there at once.
 //!
-//! * In a *circle* each fibre then waits for what the next one has. What a fibre has it gives back
+//! * In a *cycle* each fibre then waits for what the next one has. What a fibre has it gives back
 //!   only by running. So none of them goes on by itself: only a limit of one of the waits can end
 //!   them, or a cancellation, or a thread that gives back what is not its own.
 //! * *All wait* if all fibres of all clusters wait at that time, for nothing that a descriptor
@@ -22,13 +22,13 @@
 //! change, and there is no look until one is.
 
 use super::outside::{self, Still};
-use crate::circles::circles;
+use crate::cycles::cycles;
 use crate::descriptors::with_shared_descriptors;
 use crate::form::text;
 use crate::gather::gather;
 use crate::report::Report;
 use crate::stack::modules::Modules;
-use fibre_core::internal::{ClusterView, FibreView, Inspector, ProcessorView, inspect, observe};
+use fibre_core::internal::{ClusterView, FibreView, FibreVisitor, ProcessorView, inspect, observe};
 use fibre_core::{StuckProcessor, WaitKind, WaitObject};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -36,7 +36,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
 /// How long a lock of the runtime is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The age of a wait, and the time between two looks.
 const LONG: Duration = Duration::from_secs(1);
@@ -86,7 +86,7 @@ struct Look {
     goes_on: bool,
 }
 
-impl Inspector for Look {
+impl FibreVisitor for Look {
     fn cluster(&mut self, cluster: ClusterView<'_>) {
         self.waits.reserve(cluster.live + cluster.live / 8 + MORE);
         self.live += cluster.live;
@@ -128,8 +128,8 @@ impl Inspector for Look {
 /// What a look suspects.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Suspicion {
-    /// The circles, each beginning with its lowest number.
-    circles: Vec<Vec<Identity>>,
+    /// The cycles, each beginning with its lowest number.
+    cycles: Vec<Vec<Identity>>,
     /// All waits, and the threads that wait, if nothing could end any of them.
     all: Option<(Vec<Identity>, Still)>,
 }
@@ -143,10 +143,10 @@ impl Suspicion {
         let owned: Vec<_> = owned
             .filter_map(|wait| Some((wait.id, wait.owner?)))
             .collect();
-        let circles = circles(&owned).into_iter().map(|mut circle| {
-            let lowest = (0..circle.len()).min_by_key(|at| circle[*at]);
-            circle.rotate_left(lowest.unwrap_or(0));
-            circle.iter().map(|id| by_id[id].identity()).collect()
+        let cycles = cycles(&owned).into_iter().map(|mut cycle| {
+            let lowest = (0..cycle.len()).min_by_key(|at| cycle[*at]);
+            cycle.rotate_left(lowest.unwrap_or(0));
+            cycle.iter().map(|id| by_id[id].identity()).collect()
         });
         let outside = [WaitKind::Io, WaitKind::SelectOutside];
         let can_end = |wait: &Wait| outside.contains(&wait.object.kind()) || !wait.is_old;
@@ -156,7 +156,7 @@ impl Suspicion {
             && !look.waits.iter().any(can_end);
         let all = is_over.then(|| still(&look.processors)).flatten();
         Self {
-            circles: circles.collect(),
+            cycles: cycles.collect(),
             all: all.map(|threads| {
                 let mut waits: Vec<_> = look.waits.iter().map(Wait::identity).collect();
                 waits.sort_unstable_by_key(|(id, ..)| *id);
@@ -170,7 +170,7 @@ impl Suspicion {
 #[derive(Debug, PartialEq, Eq)]
 enum Deadlock {
     /// These fibres wait for each other.
-    Circle(Vec<u64>),
+    Cycle(Vec<u64>),
     /// All fibres wait.
     All,
 }
@@ -218,11 +218,11 @@ impl Deadlocks {
         if self.due().is_none_or(|due| Instant::now() < due) {
             return Vec::new();
         }
-        let services = || observe(PATIENCE, &mut |_| {});
+        let services = || observe(TIMEOUT, &mut |_| {});
         let before = services();
         let begun = Instant::now();
         let mut look = Look::default();
-        with_shared_descriptors(|| inspect(&mut look, PATIENCE));
+        with_shared_descriptors(|| inspect(&mut look, TIMEOUT));
         let took = begun.elapsed();
         let found = self.found(Suspicion::new(&look, outside::still));
         let rests = before.is_some() && before == self.at_rest.1;
@@ -235,18 +235,18 @@ impl Deadlocks {
     fn found(&mut self, suspicion: Suspicion) -> Vec<Deadlock> {
         let before = std::mem::replace(&mut self.suspicion, suspicion);
         let now = &self.suspicion;
-        let seen_twice = |circle: &&Vec<Identity>| before.circles.contains(circle);
+        let seen_twice = |cycle: &&Vec<Identity>| before.cycles.contains(cycle);
         let mut found: Vec<_> = now
-            .circles
+            .cycles
             .iter()
             .filter(seen_twice)
-            .filter(|circle| self.told.insert(number(circle)))
-            .map(|circle| Deadlock::Circle(circle.iter().map(|(id, ..)| *id).collect()))
+            .filter(|cycle| self.told.insert(number(cycle)))
+            .map(|cycle| Deadlock::Cycle(cycle.iter().map(|(id, ..)| *id).collect()))
             .collect();
         if let Some(all) = now.all.as_ref()
             && before.all.as_ref() == Some(all)
-            // The circle says more.
-            && now.circles.is_empty()
+            // The cycle says more.
+            && now.cycles.is_empty()
             && self.told.insert(number(&all.0))
         {
             found.push(Deadlock::All);
@@ -271,12 +271,12 @@ fn report(deadlock: &Deadlock) -> Option<String> {
     let mut found = gather(&modules);
     let mut text = String::from("fibre: deadlock: ");
     let _ = match deadlock {
-        Deadlock::Circle(ids) => {
+        Deadlock::Cycle(ids) => {
             found.fibres.retain(|fibre| ids.contains(&fibre.id));
             let mut report = Report::new(found, &modules, begun);
-            let is_its = |circle: &&Vec<u64>| circle.len() == ids.len() && circle.contains(&ids[0]);
-            let circle = report.circles.iter().find(is_its)?.clone();
-            let written = text::write_circle(&report, &circle, &mut text);
+            let is_its = |cycle: &&Vec<u64>| cycle.len() == ids.len() && cycle.contains(&ids[0]);
+            let cycle = report.cycles.iter().find(is_its)?.clone();
+            let written = text::write_circle(&report, &cycle, &mut text);
             written.and_then(|()| text::write_groups(&mut report, &mut text))
         }
         Deadlock::All => {
@@ -334,9 +334,9 @@ mod tests {
 
     #[test]
     fn a_circle_is_told_once_when_it_has_been_seen_twice() {
-        let circle = || look(&[wait(7, 1, Some(3)), wait(3, 2, Some(7)), wait(9, 3, None)]);
-        let found = told(&[circle(), circle(), circle()], &[None, None, None]);
-        assert_eq!(found, [vec![], vec![Deadlock::Circle(vec![3, 7])], vec![]]);
+        let cycle = || look(&[wait(7, 1, Some(3)), wait(3, 2, Some(7)), wait(9, 3, None)]);
+        let found = told(&[cycle(), cycle(), cycle()], &[None, None, None]);
+        assert_eq!(found, [vec![], vec![Deadlock::Cycle(vec![3, 7])], vec![]]);
     }
 
     #[test]

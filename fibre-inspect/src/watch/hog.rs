@@ -9,7 +9,7 @@
 //! Only then the stack is taken, by a signal if need be, and told if the processor has not switched
 //! by then either.
 
-use super::keeper::{Keeper, PATIENCE, is_still_so};
+use super::keeper::{Keeper, TIMEOUT, is_still_so};
 use super::stacks::Stacks;
 use super::told::Told;
 use crate::threads::{self, Activity};
@@ -131,7 +131,7 @@ impl Hogs {
     pub(crate) fn look(&mut self) -> (Vec<String>, bool) {
         let now = Instant::now();
         let mut all = Vec::new();
-        let _ = observe(PATIENCE, &mut |state| all.push(state));
+        let _ = observe(TIMEOUT, &mut |state| all.push(state));
         let mut kept = Vec::new();
         self.seen.values_mut().for_each(|seen| seen.there = false);
         for state in &all {

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 /// How long a lock of the runtime is waited for.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The most bytes of a name that are told.
 const NAME: usize = 128;
@@ -46,7 +46,7 @@ impl Keeper {
             });
             into.extend(fits);
         };
-        let found = observe_running(state, PATIENCE, &mut |cluster, fibre| {
+        let found = observe_running(state, TIMEOUT, &mut |cluster, fibre| {
             keeper.id = fibre.id();
             keeper.root = Some(fibre.root());
             copy(&mut keeper.cluster, cluster);
@@ -92,6 +92,6 @@ pub(super) fn is_still_so(before: ProcessorState) -> bool {
         } = *state;
         (cluster, index, running, services)
     };
-    let _ = observe(PATIENCE, &mut |now| same |= key(&now) == key(&before));
+    let _ = observe(TIMEOUT, &mut |now| same |= key(&now) == key(&before));
     same
 }

@@ -34,7 +34,7 @@ use crate::output::write_error;
 use crate::signal::quit::write_dump;
 use crate::trace::write_after_report;
 use fibre_core::internal::{
-    DeadlockSetting, MonitorSetting, Reaction, has_addresses, sleep_until_busy, start_helper,
+    DeadlockSetting, MonitorAction, MonitorSetting, has_addresses, sleep_until_busy, start_helper,
 };
 use fibre_core::is_forked_child;
 use std::sync::mpsc;
@@ -43,10 +43,10 @@ use std::time::{Duration, Instant};
 
 /// What is watched for.
 struct Watch {
-    hogs: Option<(Hogs, Reaction)>,
+    hogs: Option<(Hogs, MonitorAction)>,
     /// The time between two looks at the processors.
     step: Duration,
-    deadlocks: Option<(Deadlocks, Reaction)>,
+    deadlocks: Option<(Deadlocks, MonitorAction)>,
 }
 
 /// Begins to watch, if the environment asks for it. Without memory for the thread there is no
@@ -132,12 +132,12 @@ impl Watch {
 
 /// Writes what was found, and the event trace if there is one; and aborts if that is asked for,
 /// after a `dump`, unless there is one in the report.
-fn tell(found: &[String], reaction: Reaction, dump: bool) {
+fn tell(found: &[String], reaction: MonitorAction, dump: bool) {
     found.iter().for_each(|text| write_error(text));
     if !found.is_empty() {
         write_after_report(dump);
     }
-    if !found.is_empty() && reaction == Reaction::Abort {
+    if !found.is_empty() && reaction == MonitorAction::Abort {
         if dump {
             with_own_descriptors(write_dump);
         }

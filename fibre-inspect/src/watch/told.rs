@@ -19,14 +19,14 @@ const MOST: usize = 1024;
 /// What has been told.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    places: HashMap<u64, Place>,
+    places: HashMap<u64, Site>,
     /// When the last stack was taken.
     last: Option<Instant>,
 }
 
 /// A place that has been told.
 #[derive(Debug)]
-struct Place {
+struct Site {
     /// When it last was.
     last: Instant,
     /// How often it was left out since.
@@ -53,7 +53,7 @@ impl Told {
         let Some(told) = self.places.get_mut(&place) else {
             self.places.insert(
                 place,
-                Place {
+                Site {
                     last: now,
                     left_out: 0,
                 },

@@ -67,8 +67,8 @@ const PIECE: usize = 1 << 20;
 /// a plain thread of a program that does not ignore SIGPIPE, writing to a socket without a peer
 /// raises it.
 pub fn copy<R: CopyFrom + ?Sized, W: CopyTo + ?Sized>(from: &R, to: &W) -> io::Result<u64> {
-    let (source, patience) = match from.origin() {
-        Origin::Stream(source, patience) => (source, patience),
+    let (source, timeout) = match from.origin() {
+        Origin::Stream(source, timeout) => (source, timeout),
         Origin::File(file) => return copy_file(from, file, to),
     };
     let mut total = 0;
@@ -83,7 +83,7 @@ pub fn copy<R: CopyFrom + ?Sized, W: CopyTo + ?Sized>(from: &R, to: &W) -> io::R
         write_all(to, &buffer[..count])?;
         total += count as u64;
         if count == buffer.len() {
-            way = splice_what_is_there(way, source, patience, to, &mut total)?;
+            way = splice_what_is_there(way, source, timeout, to, &mut total)?;
         }
     }
 }
@@ -244,8 +244,8 @@ fn send_piece<W: CopyTo + ?Sized>(
         }
         // Not cached, or it is not known: the other way says what is wrong.
     }
-    let (socket, patience) = to.destination();
-    socket.io(Direction::Write, patience, |fd| {
+    let (socket, timeout) = to.destination();
+    socket.io(Direction::Write, timeout, |fd| {
         socket.keep_nonblocking();
         // `sendfile` moves the offset, also if it fails.
         let mut offset = offset;
@@ -278,7 +278,7 @@ enum Way {
 fn splice_what_is_there<W: CopyTo + ?Sized>(
     way: Way,
     source: &Source,
-    patience: Timeout<'_>,
+    timeout: Timeout<'_>,
     to: &W,
     total: &mut u64,
 ) -> io::Result<Way> {
@@ -291,7 +291,7 @@ fn splice_what_is_there<W: CopyTo + ?Sized>(
         Way::Closed => return Ok(Way::Closed),
     };
     loop {
-        let filled = source.io(Direction::Read, patience, |fd| {
+        let filled = source.io(Direction::Read, timeout, |fd| {
             source.keep_nonblocking();
             match splice_some(fd, &writer, PIPE) {
                 // Whether it is the end, or nothing for now, reading finds out.
@@ -312,9 +312,9 @@ fn splice_what_is_there<W: CopyTo + ?Sized>(
 
 /// Empties the pipe, which has `count` bytes.
 fn drain<W: CopyTo + ?Sized>(reader: &OwnedFd, mut count: usize, to: &W) -> io::Result<Reached> {
-    let (destination, patience) = to.destination();
+    let (destination, timeout) = to.destination();
     while count > 0 {
-        let moved = destination.io(Direction::Write, patience, |fd| {
+        let moved = destination.io(Direction::Write, timeout, |fd| {
             destination.keep_nonblocking();
             allowed(splice_some(reader.as_fd(), fd, count))
         })?;

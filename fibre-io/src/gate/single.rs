@@ -30,7 +30,7 @@ pub struct Gate {
     /// The fibres and threads that wait at the gate.
     waiting: Locked<WaitList>,
     /// Prefetch hints: where the last waiter waits.
-    traces: WakeHints,
+    hints: WakeHints,
 }
 
 /// One call's waits at a gate.
@@ -47,9 +47,9 @@ pub struct Turn<'a> {
 impl<'a> Turn<'a> {
     /// The turn of a call that has not waited yet.
     #[inline]
-    pub fn new(patience: Timeout<'a>) -> Self {
+    pub fn new(timeout: Timeout<'a>) -> Self {
         Self {
-            clock: Clock::new(patience),
+            clock: Clock::new(timeout),
             place: Place::Last,
             over: false,
         }
@@ -117,7 +117,7 @@ impl Gate {
             }
             wait
         };
-        self.traces.leave(&term);
+        self.hints.leave(&term);
         let limit = match term.end {
             None if planted("gate: nobody cancels those that wait without a limit") => Limit::None,
             end => Limit::of(end),
@@ -135,8 +135,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Puts a waiter of several gates into this list, unless an event has come since `seen`.
-    /// Returns whether it did.
+    /// Puts a waiter of several gates into this list, unless an event has come since
+    /// `sequence_cursor`. Returns whether it did.
     ///
     /// # Safety
     ///
@@ -209,7 +209,7 @@ impl Gate {
     /// Prefetches the memory that the next wake-up will touch.
     #[inline]
     pub fn prefetch_next(&self) {
-        self.traces.follow();
+        self.hints.follow();
     }
 
     /// Delivers an event and wakes one waiter.
@@ -322,13 +322,13 @@ mod tests {
     }
 
     /// A fibre that waits at the gate so many times; its result says whether its time was over.
-    fn waiting(gate: &Arc<Gate>, times: u32, patience: Timeout<'static>) -> JoinHandle<bool> {
+    fn waiting(gate: &Arc<Gate>, times: u32, timeout: Timeout<'static>) -> JoinHandle<bool> {
         let gate = Arc::clone(gate);
         let begun = Arc::new(AtomicBool::new(false));
         let begins = Arc::clone(&begun);
         let waits = fibre_core::spawn(move || {
             begins.store(true, Ordering::Relaxed);
-            let mut turn = Turn::new(patience);
+            let mut turn = Turn::new(timeout);
             (0..times).for_each(|_| gate.wait(0, &mut turn, || true).unwrap());
             turn.is_over()
         });

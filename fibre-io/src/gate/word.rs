@@ -202,8 +202,8 @@ impl GateWord {
             || planted("gate: a waiter does not ask whether an event has come")
     }
 
-    /// Announces, under the list's lock, a wait for an event later than `seen`: earlier readiness
-    /// does not count. Returns `false` if the caller must not wait.
+    /// Announces, under the list's lock, a wait for an event later than `sequence_cursor`: earlier
+    /// readiness does not count. Returns `false` if the caller must not wait.
     #[must_use]
     pub fn begin_wait_since(&self, seen: Snapshot) -> bool {
         let before = self.announce();

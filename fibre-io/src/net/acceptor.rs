@@ -97,16 +97,16 @@ impl Acceptor {
     /// Waits for a connection, and makes `T` of its non-blocking socket and the peer's address.
     pub(super) fn accept<T>(
         &self,
-        patience: Timeout<'_>,
+        timeout: Timeout<'_>,
         make: impl FnOnce(Source, Option<SocketAddrAny>) -> io::Result<T>,
     ) -> io::Result<T> {
-        self.backoff.pause(number_of(&self.source), patience)?;
+        self.backoff.pause(number_of(&self.source), timeout)?;
         let accept = |fd: BorrowedFd<'_>| self.accept_now(fd);
         let progress = Progress::new(Direction::Read, self.is_in_burst());
         if progress.has_rested() {
             cancellation_point()?;
         }
-        let accepted = self.source.io_from(progress, patience, accept);
+        let accepted = self.source.io_from(progress, timeout, accept);
         self.note(accepted, make)
     }
 

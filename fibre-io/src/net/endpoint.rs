@@ -119,8 +119,8 @@ impl Endpoint {
         &self,
         operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
-        let patience = Timeout::Set(&self.reading);
-        self.source.io(Direction::Read, patience, operation)
+        let timeout = Timeout::Set(&self.reading);
+        self.source.io(Direction::Read, timeout, operation)
     }
 
     /// The funnel for sending calls.
@@ -129,8 +129,8 @@ impl Endpoint {
         &self,
         operation: impl FnMut(BorrowedFd<'_>) -> Result<(T, Left), Errno>,
     ) -> io::Result<T> {
-        let patience = Timeout::Set(&self.writing);
-        self.source.io(Direction::Write, patience, operation)
+        let timeout = Timeout::Set(&self.writing);
+        self.source.io(Direction::Write, timeout, operation)
     }
 
     /// Reads from a stream where a short read always means that it is drained.

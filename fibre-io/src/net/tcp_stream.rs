@@ -154,7 +154,7 @@ impl TcpStream {
         address: &SocketAddr,
         end: Option<Instant>,
     ) -> io::Result<Self> {
-        let patience = end.map_or(Timeout::Endless, Timeout::Until);
+        let timeout = end.map_or(Timeout::Endless, Timeout::Until);
         let mut begun = false;
         let connect = |fd: BorrowedFd<'_>| {
             if begun {
@@ -166,7 +166,7 @@ impl TcpStream {
                 done => Ok((done, Left::More)),
             }
         };
-        source.io(Direction::Write, patience, connect)??;
+        source.io(Direction::Write, timeout, connect)??;
         Ok(Self::from_source(source))
     }
 

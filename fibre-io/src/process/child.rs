@@ -19,7 +19,7 @@ use std::process::{ExitStatus, Output};
 use std::time::{Duration, Instant};
 
 /// The longest pause between two looks at a child that has no descriptor.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const MAX_PAUSE: Duration = Duration::from_millis(50);
 
 /// A child process. See [`std::process::Child`].
 ///
@@ -112,7 +112,7 @@ impl Child {
     /// `ECANCELED` if the fibre has been cancelled, or is while it waits; `ECHILD` if the process
     /// ignores SIGCHLD, so that nobody can tell.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.wait_patiently(Timeout::Endless)
+        self.wait_with_timeout(Timeout::Endless)
     }
 
     /// [`wait`](Self::wait) for `timeout` at most: then `None`.
@@ -121,7 +121,7 @@ impl Child {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_timeout(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
-        none_if_late(self.wait_patiently(Timeout::within(timeout)))
+        none_if_late(self.wait_with_timeout(Timeout::within(timeout)))
     }
 
     /// [`wait`](Self::wait) until `deadline` at most: then `None`. A past one looks once.
@@ -130,7 +130,7 @@ impl Child {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
-        none_if_late(self.wait_patiently(Timeout::Until(deadline)))
+        none_if_late(self.wait_with_timeout(Timeout::Until(deadline)))
     }
 
     /// [`wait`](Self::wait) until the [`Limit`] comes; if that is a time, `None` then.
@@ -148,7 +148,7 @@ impl Child {
     ///
     /// As for [`wait`](Self::wait); within [`Limit::None`] it does not notice cancellation.
     pub fn wait_within(&mut self, limit: impl Into<Limit>) -> io::Result<Option<ExitStatus>> {
-        none_if_late_within(limit, |patience| self.wait_patiently(patience))
+        none_if_late_within(limit, |timeout| self.wait_with_timeout(timeout))
     }
 
     /// How it has ended, if it has. Blocks nothing.
@@ -202,12 +202,12 @@ impl Child {
     }
 
     /// The part that all waits share.
-    fn wait_patiently(&mut self, patience: Timeout<'_>) -> io::Result<ExitStatus> {
+    fn wait_with_timeout(&mut self, timeout: Timeout<'_>) -> io::Result<ExitStatus> {
         self.stdin = None;
         if let Some(ended) = self.ended {
             return Ok(ended);
         }
-        let ended = self.process.wait(patience)?;
+        let ended = self.process.wait(timeout)?;
         self.ended = Some(ended);
         Ok(ended)
     }
@@ -244,31 +244,31 @@ impl Process {
     }
 
     /// Waits for its end.
-    fn wait(&self, patience: Timeout<'_>) -> io::Result<ExitStatus> {
+    fn wait(&self, timeout: Timeout<'_>) -> io::Result<ExitStatus> {
         let Some(pidfd) = &self.pidfd else {
-            return self.ask_now_and_then(patience);
+            return self.ask_now_and_then(timeout);
         };
-        let waited = pidfd.io(Direction::Read, patience, |_| {
+        let waited = pidfd.io(Direction::Read, timeout, |_| {
             let ended = self.status()?.ok_or(Errno::AGAIN)?;
             Ok((ended, Left::More))
         });
         match waited {
             // There is nothing to wait with.
-            Err(error) if is_lack(&error) => self.ask_now_and_then(patience),
+            Err(error) if is_lack(&error) => self.ask_now_and_then(timeout),
             waited => waited,
         }
     }
 
     /// [`wait`](Self::wait) without a descriptor.
-    fn ask_now_and_then(&self, patience: Timeout<'_>) -> io::Result<ExitStatus> {
+    fn ask_now_and_then(&self, timeout: Timeout<'_>) -> io::Result<ExitStatus> {
         let mut pause = Duration::from_millis(1);
         loop {
             if let Some(ended) = self.status()? {
                 return Ok(ended);
             }
-            let now = allowed_pause(pause, patience).ok_or(io::ErrorKind::TimedOut)?;
+            let now = allowed_pause(pause, timeout).ok_or(io::ErrorKind::TimedOut)?;
             sleep_within(now)?;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 
@@ -305,8 +305,8 @@ fn is_lack(error: &io::Error) -> bool {
 }
 
 /// As much of a pause as there is time for; `None` if there is none.
-fn allowed_pause(pause: Duration, patience: Timeout<'_>) -> Option<Duration> {
-    let Timeout::Until(deadline) = patience else {
+fn allowed_pause(pause: Duration, timeout: Timeout<'_>) -> Option<Duration> {
+    let Timeout::Until(deadline) = timeout else {
         return Some(pause);
     };
     let left = deadline.saturating_duration_since(Instant::now());
@@ -374,11 +374,11 @@ mod tests {
     #[test]
     fn pauses_end_with_the_deadline() {
         let soon = Instant::now() + Duration::from_millis(1);
-        let pause = allowed_pause(LONGEST_PAUSE, Timeout::Until(soon));
+        let pause = allowed_pause(MAX_PAUSE, Timeout::Until(soon));
         assert!(pause.is_none_or(|pause| pause <= Duration::from_millis(1)));
         let over = Timeout::Until(Instant::now());
-        assert_eq!(allowed_pause(LONGEST_PAUSE, over), None);
-        let endless = allowed_pause(LONGEST_PAUSE, Timeout::Endless);
-        assert_eq!(endless, Some(LONGEST_PAUSE));
+        assert_eq!(allowed_pause(MAX_PAUSE, over), None);
+        let endless = allowed_pause(MAX_PAUSE, Timeout::Endless);
+        assert_eq!(endless, Some(MAX_PAUSE));
     }
 }

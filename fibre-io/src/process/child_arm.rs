@@ -1,6 +1,6 @@
 //! The end of a child process, as an arm of selections.
 
-use super::child::{Child, LONGEST_PAUSE, Process};
+use super::child::{Child, MAX_PAUSE, Process};
 use crate::funnel::{Direction, Left};
 use crate::source::arm::SourceArm;
 use fibre_core::internal::Waiter;
@@ -84,7 +84,7 @@ impl ChildArm<'_> {
         let now = Instant::now();
         if next.is_none_or(|next| next <= now) {
             *next = Some(now + *pause);
-            *pause = (*pause * 2).min(LONGEST_PAUSE);
+            *pause = (*pause * 2).min(MAX_PAUSE);
         }
     }
 }

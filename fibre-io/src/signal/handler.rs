@@ -15,7 +15,7 @@
 //! acquires it. An earlier handler is published by release before this one is installed.
 
 use super::number::{SIGNALS, Signal};
-use crate::seen::SequenceCursor;
+use crate::sequence_cursor::SequenceCursor;
 use fibre_core::is_forked_child;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};

@@ -69,7 +69,7 @@ impl Signals {
     /// `ECANCELED` if the fibre has been cancelled, or is while it waits; `ConnectionAborted`
     /// after [`close`](Self::close).
     pub fn wait(&self) -> io::Result<Signal> {
-        self.wait_patiently(Timeout::Endless)
+        self.wait_with_timeout(Timeout::Endless)
     }
 
     /// [`wait`](Self::wait) for `timeout` at most: then `None`.
@@ -78,7 +78,7 @@ impl Signals {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_timeout(&self, timeout: Duration) -> io::Result<Option<Signal>> {
-        none_if_late(self.wait_patiently(Timeout::within(timeout)))
+        none_if_late(self.wait_with_timeout(Timeout::within(timeout)))
     }
 
     /// [`wait`](Self::wait) until `deadline` at most: then `None`. A past one looks once.
@@ -87,7 +87,7 @@ impl Signals {
     ///
     /// As for [`wait`](Self::wait).
     pub fn wait_until(&self, deadline: Instant) -> io::Result<Option<Signal>> {
-        none_if_late(self.wait_patiently(Timeout::Until(deadline)))
+        none_if_late(self.wait_with_timeout(Timeout::Until(deadline)))
     }
 
     /// [`wait`](Self::wait) until the [`Limit`] comes; if that is a time, `None` then.
@@ -105,7 +105,7 @@ impl Signals {
     ///
     /// As for [`wait`](Self::wait); within [`Limit::None`] it does not notice cancellation.
     pub fn wait_within(&self, limit: impl Into<Limit>) -> io::Result<Option<Signal>> {
-        none_if_late_within(limit, |patience| self.wait_patiently(patience))
+        none_if_late_within(limit, |timeout| self.wait_with_timeout(timeout))
     }
 
     /// One of the signals, if one has come. Blocks nothing.
@@ -157,8 +157,8 @@ impl Signals {
     }
 
     /// The common part. The eventfd is never read: each write to it is an event.
-    fn wait_patiently(&self, patience: Timeout<'_>) -> io::Result<Signal> {
-        self.source.io(Direction::Read, patience, |_| self.take())
+    fn wait_with_timeout(&self, timeout: Timeout<'_>) -> io::Result<Signal> {
+        self.source.io(Direction::Read, timeout, |_| self.take())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a group's body waits for, as arms of selections.
 
 use super::Group;
-use crate::roll::{EndOf, NextOf};
+use crate::members::{EndOf, NextOf};
 use crate::selection::list_arm;
 
 list_arm! {
@@ -42,12 +42,12 @@ impl<T, E> Group<'_, '_, T, E> {
     /// assert_eq!(sum, Ok(60));
     /// ```
     pub fn next_arm(&self) -> NextArm<'_, T, E> {
-        NextArm(self.shared.roll.next_arm(false))
+        NextArm(self.shared.members.next_arm(false))
     }
 
     /// [`next_in_order`](Self::next_in_order) as an arm of `select!`.
     pub fn next_in_order_arm(&self) -> NextArm<'_, T, E> {
-        NextArm(self.shared.roll.next_arm(true))
+        NextArm(self.shared.members.next_arm(true))
     }
 
     /// An arm of `select!` that is chosen when no fibre of the group runs. Their results stay where
@@ -67,6 +67,6 @@ impl<T, E> Group<'_, '_, T, E> {
     /// assert_eq!(done, Ok(1));
     /// ```
     pub fn end_arm(&self) -> EndArm<'_, T, E> {
-        EndArm(self.shared.roll.end_arm())
+        EndArm(self.shared.members.end_arm())
     }
 }

@@ -2,11 +2,11 @@
 //! what its body may select.
 //!
 //! A group is a [`scope`], a [`CancelToken`] that all of its fibres have, and a
-//! [roll](crate::roll::Roll) of them: how many run, what they have returned, and what the first
-//! failure was. The first failure cancels the token; whatever comes later is a consequence, and is
-//! dropped. A group that is within a time-out, or in a fibre that has a token, hands both on: its
-//! fibres begin in the scopes that the group's call is in ([`Inherited`]), and its token is a child
-//! of the fibre's.
+//! [members](crate::members::Members) of them: how many run, what they have returned, and what the
+//! first failure was. The first failure cancels the token; whatever comes later is a consequence,
+//! and is dropped. A group that is within a time-out, or in a fibre that has a token, hands both
+//! on: its fibres begin in the scopes that the group's call is in ([`ScopeSet`]), and its token is
+//! a child of the fibre's.
 //!
 //! A group ends in three steps. The body returns, fails, or is unwound. The caller then waits for
 //! the fibres, and notices the end of the time and its own cancellation meanwhile, which it passes
@@ -19,8 +19,8 @@ mod errors;
 pub use self::arms::{EndArm, NextArm};
 pub use self::errors::GroupError;
 
-use crate::roll::{Failure, Roll, Unfinished};
-use fibre_core::internal::{Ended, Inherited, Unwind, is_shielded};
+use crate::members::{Failure, Members, Unfinished};
+use fibre_core::internal::{Ended, ScopeSet, Unwind, is_shielded};
 use fibre_core::{Builder, CancelToken, Cancelled, Limit, Scope, is_cancelled, scope};
 use std::fmt;
 use std::io;
@@ -165,8 +165,8 @@ impl GroupBuilder {
         let outer = self.token.or_else(of_caller);
         let token = outer.map_or_else(CancelToken::new, |outer| outer.child());
         let shared = Shared {
-            roll: Arc::new(Roll::new(self.limit.unwrap_or(usize::MAX))),
-            inherited: Inherited::with(self.deadline, self.cancellable),
+            members: Arc::new(Members::new(self.limit.unwrap_or(usize::MAX))),
+            inherited: ScopeSet::with(self.deadline, self.cancellable),
             token,
         };
         let returned = scope(|scope| {
@@ -196,9 +196,9 @@ impl Drop for CancelOnDrop<'_> {
 /// What a group and its fibres share.
 struct Shared<T, E> {
     /// The fibres.
-    roll: Arc<Roll<T, E>>,
+    members: Arc<Members<T, E>>,
     /// The scopes that the fibres begin in.
-    inherited: Inherited,
+    inherited: ScopeSet,
     /// What cancels them.
     token: CancelToken,
 }
@@ -206,7 +206,7 @@ struct Shared<T, E> {
 impl<T, E> Clone for Shared<T, E> {
     fn clone(&self) -> Self {
         Self {
-            roll: Arc::clone(&self.roll),
+            members: Arc::clone(&self.members),
             inherited: self.inherited,
             token: self.token.clone(),
         }
@@ -227,10 +227,10 @@ impl<T, E> Shared<T, E> {
         let mut panics = Unwind::none();
         match instead {
             Some(instead) => {
-                panics.note(|| self.roll.fail(instead));
+                panics.note(|| self.members.fail(instead));
                 panics.note(|| drop(failure));
             }
-            None => panics.note(|| self.roll.fail(failure)),
+            None => panics.note(|| self.members.fail(failure)),
         }
         panics.go_on_if_none_does();
     }
@@ -239,9 +239,9 @@ impl<T, E> Shared<T, E> {
     /// is dropped, each value by itself, as a second panic of a destructor would end the process.
     fn outcome<R>(&self, returned: Option<R>) -> Result<R, GroupError<E>> {
         let mut panics = Unwind::none();
-        panics.note(|| self.roll.drop_results());
+        panics.note(|| self.members.drop_results());
         let mut returned = returned;
-        let mut failure = self.roll.take_failure();
+        let mut failure = self.members.take_failure();
         if failure.is_some() {
             panics.note_drops(returned.take());
         }
@@ -277,18 +277,18 @@ impl<T, E> Shared<T, E> {
     /// passes on.
     fn wait_for_all(&self) {
         let limit = Limit::of(self.inherited.deadline());
-        if self.roll.wait_for_all(limit) == Err(Unfinished) {
+        if self.members.wait_for_all(limit) == Err(Unfinished) {
             self.fail(Failure::Cancelled);
         }
     }
 
-    /// Runs a fibre's closure to its end, and enters that in the roll.
-    fn run<R>(self, f: impl FnOnce() -> Result<R, E>, entered: impl FnOnce(&Roll<T, E>, R)) {
-        let end = EndOnDrop(&self.roll);
+    /// Runs a fibre's closure to its end, and enters that in the member list.
+    fn run<R>(self, f: impl FnOnce() -> Result<R, E>, entered: impl FnOnce(&Members<T, E>, R)) {
+        let end = EndOnDrop(&self.members);
         match catch_unwind(AssertUnwindSafe(|| self.inherited.call(f))) {
             // It may be what became of a call that the time's end has ended.
             Ok(Ok(Ok(_))) if self.is_over() => self.fail(Failure::TimedOut),
-            Ok(Ok(Ok(value))) => entered(&self.roll, value),
+            Ok(Ok(Ok(value))) => entered(&self.members, value),
             Ok(Ok(Err(error))) => self.fail(Failure::Error(error)),
             Ok(Err(Ended::TimedOut)) => self.fail(Failure::TimedOut),
             Ok(Err(Ended::Cancelled)) => self.fail(Failure::Cancelled),
@@ -301,7 +301,7 @@ impl<T, E> Shared<T, E> {
 }
 
 /// Counts a fibre down.
-struct EndOnDrop<'a, T, E>(&'a Roll<T, E>);
+struct EndOnDrop<'a, T, E>(&'a Members<T, E>);
 
 impl<T, E> Drop for EndOnDrop<'_, T, E> {
     fn drop(&mut self) {
@@ -370,10 +370,10 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
         T: Send + 'scope,
         E: Send + 'scope,
     {
-        let Some(number) = self.shared.roll.enter(true) else {
+        let Some(number) = self.shared.members.enter(true) else {
             return;
         };
-        self.start(f, move |roll, value| roll.keep(number, value));
+        self.start(f, move |members, value| members.keep(number, value));
     }
 
     /// Starts a fibre without a result: for a group of any number of connections, say. Otherwise as
@@ -405,16 +405,16 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
         T: Send + 'scope,
         E: Send + 'scope,
     {
-        if self.shared.roll.enter(false).is_some() {
+        if self.shared.members.enter(false).is_some() {
             self.start(f, |_, ()| ());
         }
     }
 
-    /// Starts a fibre that has been entered in the roll.
+    /// Starts a fibre that has been entered in the member list.
     fn start<R>(
         &self,
         f: impl FnOnce() -> Result<R, E> + Send + 'scope,
-        keep: impl FnOnce(&Roll<T, E>, R) + Send + 'scope,
+        keep: impl FnOnce(&Members<T, E>, R) + Send + 'scope,
     ) where
         T: Send + 'scope,
         E: Send + 'scope,
@@ -430,7 +430,7 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
     /// Unwind for a fibre that could not be started.
     #[cold]
     fn cannot_start(&self, error: &io::Error) -> ! {
-        self.shared.roll.ended();
+        self.shared.members.ended();
         panic!("cannot spawn a fibre: {error}")
     }
 
@@ -438,14 +438,14 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
     /// `None`: no fibre is left, or the group has failed.
     #[must_use = "the result is taken"]
     pub fn next(&self) -> Option<T> {
-        self.shared.roll.next()
+        self.shared.members.next()
     }
 
     /// The next result, in the order fibres were started; otherwise as [`next`](Self::next). A
     /// group uses one order or the other.
     #[must_use = "the result is taken"]
     pub fn next_in_order(&self) -> Option<T> {
-        self.shared.roll.next_in_order()
+        self.shared.members.next_in_order()
     }
 
     /// The results in the order fibres end.
@@ -476,7 +476,7 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
     /// How many fibres have been started and have not ended.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.shared.roll.running()
+        self.shared.members.running()
     }
 
     /// Cancels the group, unless it has failed: its fibres are cancelled, and it ends with
@@ -488,7 +488,7 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
     /// Whether the group has failed, so that its fibres have been cancelled.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.shared.roll.has_failed()
+        self.shared.members.has_failed()
     }
 
     /// The token that all fibres of the group have.

@@ -41,7 +41,7 @@ use crate::contention::{Contended, Ending};
 use crate::faults;
 use crate::wait_list::{ListWait, Place};
 use fibre_core::internal::{
-    Outcome, Turn, begin_turn, end_turn, give_way_to, others_rest, switch_to, waits_at_rest,
+    Outcome, Turn, begin_turn, end_turn, give_way_to, others_idle, switch_to, waits_at_rest,
     waits_here, wake_next, yield_point,
 };
 use fibre_core::sync::{has_passed, planted};
@@ -99,14 +99,14 @@ pub trait LockPolicy: Send + Sync + 'static {
 }
 
 /// Declares a policy and its lock.
-macro_rules! manner {
-    ($(#[$doc:meta])* $lock:ident, $manner:ident, $name:literal, $spins:literal, $hand_over:ident) => {
+macro_rules! policy {
+    ($(#[$doc:meta])* $lock:ident, $policy:ident, $name:literal, $spins:literal, $hand_over:ident) => {
         #[doc = concat!("The manner of a [`", stringify!($lock), "`] lock.")]
         #[allow(unnameable_types, reason = "programs name the lock")]
         #[derive(Debug, Clone, Copy)]
-        pub enum $manner {}
+        pub enum $policy {}
 
-        impl $crate::lock::queued::LockPolicy for $manner {
+        impl $crate::lock::queued::LockPolicy for $policy {
             const NAME: &'static str = $name;
             const SPINS: bool = $spins;
             const HAND_OVER: $crate::lock::queued::HandOver =
@@ -114,12 +114,12 @@ macro_rules! manner {
         }
 
         $(#[$doc])*
-        pub type $lock = $crate::lock::queued::Queued<$manner>;
+        pub type $lock = $crate::lock::queued::Queued<$policy>;
     };
 }
-pub(super) use manner;
+pub(super) use policy;
 
-manner!(
+policy!(
     /// [`SpinThenBlock`](super::SpinThenBlock), but a waiter that was woken for nothing a
     /// millisecond ago is handed the lock.
     Hybrid,
@@ -327,7 +327,7 @@ impl<M: LockPolicy> Queued<M> {
         let waiting = list.waiting();
         let first = if M::SPINS && self.word.heat().is_hot() {
             waiting.claim_favoured(FREED, DEPTH, waits_here)
-        } else if others_rest() {
+        } else if others_idle() {
             waiting.claim_favoured(FREED, DEPTH, waits_at_rest)
         } else {
             waiting.claim_first(FREED)

@@ -162,7 +162,7 @@ impl LockWord {
     #[inline]
     pub fn list(&self) -> ListGuard<'_> {
         let turn = self.turn.take();
-        let mut patience = Backoff::new();
+        let mut backoff = Backoff::new();
         loop {
             let word = self.word.load(Ordering::Relaxed);
             if word & LIST == 0 && self.exchange(word, word | LIST, Ordering::Acquire).is_ok() {
@@ -172,7 +172,7 @@ impl LockWord {
                     _turn: turn,
                 };
             }
-            patience.wait();
+            backoff.wait();
         }
     }
 

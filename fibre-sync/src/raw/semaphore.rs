@@ -272,7 +272,7 @@ impl Semaphore {
     #[inline]
     fn list(&self) -> ListGuard<'_> {
         let turn = self.turn.take();
-        let mut patience = Backoff::new();
+        let mut backoff = Backoff::new();
         loop {
             let now = self.word.load(Ordering::Relaxed);
             if now & LISTED == 0 && self.exchange(now, now | LISTED, Ordering::Acquire).is_ok() {
@@ -281,7 +281,7 @@ impl Semaphore {
                     _turn: turn,
                 };
             }
-            patience.wait();
+            backoff.wait();
         }
     }
 

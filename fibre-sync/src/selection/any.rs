@@ -1,8 +1,8 @@
 //! Selections among as many arms as there are at run time.
 
+use super::case::{Candidate, Case};
 use super::choose::{Chosen, Standing, choose_among, choose_within};
 use super::order::Order;
-use super::seat::{Candidate, Seat};
 use fibre_core::internal::begin_within;
 use fibre_core::{Arm, Limit, WaitError};
 use std::time::Duration;
@@ -85,10 +85,10 @@ fn among<A: Arm>(
     arms: &mut [A],
     limit: Option<Limit>,
 ) -> Result<(usize, A::Output), Option<WaitError>> {
-    let seats = arms.iter_mut().map(|arm| Seat::new(true, arm));
-    let mut seats: Vec<_> = seats.collect();
-    let standing = seats.iter_mut().enumerate();
-    let standing = standing.map(|(number, seat)| Standing::new(number, seat as &mut dyn Candidate));
+    let cases = arms.iter_mut().map(|arm| Case::new(true, arm));
+    let mut cases: Vec<_> = cases.collect();
+    let standing = cases.iter_mut().enumerate();
+    let standing = standing.map(|(number, case)| Standing::new(number, case as &mut dyn Candidate));
     let mut standing: Vec<_> = standing.collect();
     let chosen = match limit {
         Some(limit) => choose_within(&mut standing, Order::Fair, limit),
@@ -96,7 +96,7 @@ fn among<A: Arm>(
     };
     drop(standing);
     match chosen {
-        Chosen::Arm(number) => match seats[number].take() {
+        Chosen::Arm(number) => match cases[number].take() {
             Some(output) => Ok((number, output)),
             None => unreachable!("the arm that was chosen has its output"),
         },

@@ -22,10 +22,10 @@
 //! the call: it does not make a selection without a limit notice cancellation. At that end, and at
 //! that of the limit, all arms are tried once more.
 
+use super::case::Candidate;
 use super::order::Order;
-use super::seat::Candidate;
 use crate::faults;
-use fibre_core::internal::{Joint, Outcome, Waiter, park_among_until, yield_point};
+use fibre_core::internal::{LockedArm, Outcome, Waiter, park_among_until, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{Entered, Left, Limit, WaitError, WaitKind, WaitObject};
 use std::cell::Cell;
@@ -34,15 +34,15 @@ use std::fmt;
 /// An arm, and which one it is.
 pub struct Standing<'s> {
     /// The arm.
-    seat: &'s mut dyn Candidate,
+    case: &'s mut dyn Candidate,
     /// Which one it is.
     number: usize,
 }
 
 impl<'s> Standing<'s> {
     /// The arm of this number.
-    pub fn new(number: usize, seat: &'s mut dyn Candidate) -> Self {
-        Self { seat, number }
+    pub fn new(number: usize, case: &'s mut dyn Candidate) -> Self {
+        Self { case, number }
     }
 
     /// Which one it is.
@@ -51,14 +51,14 @@ impl<'s> Standing<'s> {
     }
 
     /// The arm, if it is a joint one.
-    fn joint(&self) -> Option<&dyn Joint> {
+    fn joint(&self) -> Option<&dyn LockedArm> {
         // SAFETY: this is its selection, which has it by `&mut`.
-        unsafe { self.seat.joint() }
+        unsafe { self.case.joint() }
     }
 
     /// Where its lock is, for a joint arm; the others come after these.
     fn address(&self) -> usize {
-        self.joint().map_or(usize::MAX, Joint::address)
+        self.joint().map_or(usize::MAX, LockedArm::address)
     }
 }
 
@@ -89,9 +89,9 @@ pub fn choose<const ARMS: usize>(
     limit: Option<Result<Limit, WaitError>>,
 ) -> Chosen {
     let mut number = 0;
-    let mut arms = arms.map(|seat| {
+    let mut arms = arms.map(|case| {
         number += 1;
-        Standing::new(number - 1, seat)
+        Standing::new(number - 1, case)
     });
     match limit {
         None => choose_among(&mut arms, order),
@@ -135,7 +135,7 @@ pub(crate) fn choose_within(arms: &mut [Standing<'_>], order: Order, limit: Limi
 fn open<'a, 's>(arms: &'a mut [Standing<'s>]) -> &'a mut [Standing<'s>] {
     let mut count = 0;
     for index in 0..arms.len() {
-        if arms[index].seat.is_open() {
+        if arms[index].case.is_open() {
             arms.swap(count, index);
             count += 1;
         }
@@ -146,7 +146,7 @@ fn open<'a, 's>(arms: &'a mut [Standing<'s>]) -> &'a mut [Standing<'s>] {
 /// Completes one of the arms, in their order, if one can be; which one it was.
 fn attempt(arms: &mut [Standing<'_>]) -> Option<usize> {
     arms.iter_mut()
-        .find_map(|arm| arm.seat.attempt().then_some(arm.number))
+        .find_map(|arm| arm.case.attempt().then_some(arm.number))
 }
 
 /// What has come of a wait.
@@ -162,8 +162,8 @@ enum Waited {
 /// Waits for an arm, or the limit.
 fn wait(arms: &mut [Standing<'_>], limit: Limit) -> Waited {
     let joint = gather_joint(arms);
-    let due = arms.iter().filter_map(|arm| arm.seat.due()).min();
-    let kind = match arms.iter().any(|arm| arm.seat.is_from_outside()) {
+    let due = arms.iter().filter_map(|arm| arm.case.due()).min();
+    let kind = match arms.iter().any(|arm| arm.case.is_from_outside()) {
         true => WaitKind::SelectOutside,
         false => WaitKind::Select,
     };
@@ -181,13 +181,13 @@ fn wait(arms: &mut [Standing<'_>], limit: Limit) -> Waited {
     let outcome = unsafe { park_among_until(awaited, limit, due, publish, withdraw) };
     let found = wait.found.get().map(|index| &mut arms[index]);
     match (outcome, found) {
-        (Outcome::Woken(token), Some(arm)) => look(arm, |seat| seat.woken(token)),
+        (Outcome::Woken(token), Some(arm)) => look(arm, |case| case.woken(token)),
         (Outcome::NotParked, Some(arm)) => {
             let Some(joint) = arm.joint() else {
-                return look(arm, |seat| seat.attempt());
+                return look(arm, |case| case.attempt());
             };
             joint.carry_out();
-            look(arm, |seat| seat.woken(0))
+            look(arm, |case| case.woken(0))
         }
         (Outcome::Woken(_) | Outcome::NotParked, None) => Waited::LookAgain,
         (Outcome::TimedOut, _) => look_at_last(arms, limit),
@@ -206,7 +206,7 @@ fn gather_joint(arms: &mut [Standing<'_>]) -> usize {
 
 /// Completes an arm that has been found.
 fn look(arm: &mut Standing<'_>, complete: impl FnOnce(&mut dyn Candidate) -> bool) -> Waited {
-    match complete(&mut *arm.seat) {
+    match complete(&mut *arm.case) {
         true => Waited::Chosen(arm.number),
         false => Waited::LookAgain,
     }
@@ -244,7 +244,7 @@ impl Wait<'_, '_> {
         }
         for (index, arm) in self.arms.iter().enumerate().skip(self.joint) {
             // SAFETY: arms and waiter stay where they are until `leave`.
-            match unsafe { arm.seat.enter(waiter) } {
+            match unsafe { arm.case.enter(waiter) } {
                 Entered::Waits => self.entered.set(index + 1),
                 Entered::Ready => {
                     let wins =
@@ -278,7 +278,7 @@ impl Wait<'_, '_> {
             // SAFETY: all locks are held; the arms stay where they are until `leave`.
             all().for_each(|arm| unsafe { arm.enter_locked(waiter) });
         }
-        all().for_each(Joint::unlock);
+        all().for_each(LockedArm::unlock);
         done
     }
 
@@ -290,7 +290,7 @@ impl Wait<'_, '_> {
             let left = match arm.joint() {
                 Some(joint) => joint.leave_line(),
                 // SAFETY: it has entered, and leaves once.
-                None => unsafe { arm.seat.leave(waiter) },
+                None => unsafe { arm.case.leave(waiter) },
             };
             if left == Left::Here {
                 self.found.set(Some(index));

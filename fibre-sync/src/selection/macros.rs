@@ -174,11 +174,11 @@ macro_rules! select_arms {
         )
     };
     // Where no arm is left, the same is done as at the limit, unless it is said.
-    (@end $order:ident $arms:tt $patience:tt $body:tt ()) => {
-        $crate::select_arms!(@choose $order $arms $patience $body)
+    (@end $order:ident $arms:tt $timeout:tt $body:tt ()) => {
+        $crate::select_arms!(@choose $order $arms $timeout $body)
     };
-    (@end $order:ident $arms:tt $patience:tt $body:tt ($none:expr)) => {
-        $crate::select_arms!(@choose $order $arms $patience $body ($none))
+    (@end $order:ident $arms:tt $timeout:tt $body:tt ($none:expr)) => {
+        $crate::select_arms!(@choose $order $arms $timeout $body ($none))
     };
     // One more arm: what it is, and its guard.
     ($order:ident [$($arms:tt)*]
@@ -205,51 +205,51 @@ macro_rules! select_arms {
     };
     // Its body: with a block, and without a comma or with one; with an expression.
     (@body $order:ident [$($arms:tt)*] { $($head:tt)* } $body:block, $($rest:tt)*) => {
-        $crate::select_arms!($order [$($arms)* { seat $($head)* ($body) }] $($rest)*)
+        $crate::select_arms!($order [$($arms)* { case $($head)* ($body) }] $($rest)*)
     };
     (@body $order:ident [$($arms:tt)*] { $($head:tt)* } $body:block $($rest:tt)*) => {
-        $crate::select_arms!($order [$($arms)* { seat $($head)* ($body) }] $($rest)*)
+        $crate::select_arms!($order [$($arms)* { case $($head)* ($body) }] $($rest)*)
     };
     (@body $order:ident [$($arms:tt)*] { $($head:tt)* } $body:expr, $($rest:tt)*) => {
-        $crate::select_arms!($order [$($arms)* { seat $($head)* ($body) }] $($rest)*)
+        $crate::select_arms!($order [$($arms)* { case $($head)* ($body) }] $($rest)*)
     };
     (@body $order:ident [$($arms:tt)*] { $($head:tt)* } $body:expr) => {
-        $crate::select_arms!($order [$($arms)* { seat $($head)* ($body) }])
+        $crate::select_arms!($order [$($arms)* { case $($head)* ($body) }])
     };
     // All of it.
     (@choose $order:ident
-        [$({ $seat:ident $way:ident ($($given:tt)*) ($result:pat) ($guard:expr) ($body:expr) })*]
-        ($patience:expr) ($otherwise:expr) $(($none:expr))?
+        [$({ $case:ident $way:ident ($($given:tt)*) ($result:pat) ($guard:expr) ($body:expr) })*]
+        ($timeout:expr) ($otherwise:expr) $(($none:expr))?
     ) => {{
-        let (end, $($seat,)*) = match ($(
+        let (end, $($case,)*) = match ($(
             // The guard comes first, as the arm may borrow what it looks at.
-            $crate::selection::parts::Seat::new(
+            $crate::selection::parts::Case::new(
                 $guard, $crate::select_arms!(@arm $way $($given)*)
             ),
         )*) {
-            ($(mut $seat,)*) => {
-                let limit = $patience.begin();
+            ($(mut $case,)*) => {
+                let limit = $timeout.begin();
                 loop {
                     let end = $crate::selection::parts::choose(
-                        [$(&mut $seat as &mut dyn $crate::selection::parts::Candidate),*],
+                        [$(&mut $case as &mut dyn $crate::selection::parts::Candidate),*],
                         $crate::selection::parts::Order::$order,
                         limit,
                     );
                     let mut again = false;
                     $(
-                        if let ::core::option::Option::Some(output) = $seat.take() {
+                        if let ::core::option::Option::Some(output) = $case.take() {
                             let fits = $crate::select_arms!(@fits $way output $result);
-                            again |= !$seat.keep(output, fits);
+                            again |= !$case.keep(output, fits);
                         }
                     )*
                     if again {
                         continue;
                     }
-                    break (end, $($seat.take()),*);
+                    break (end, $($case.take()),*);
                 }
             }
         };
-        $(if let ::core::option::Option::Some(output) = $seat {
+        $(if let ::core::option::Option::Some(output) = $case {
             $crate::select_arms!(@take $way output ($result) ($body))
         } else)*
         $(if ::core::matches!(end, $crate::selection::parts::Chosen::Closed) {

@@ -5,7 +5,7 @@
 //!
 //! Files:
 //!
-//! * `seat`: an arm in a selection, with what has come of it;
+//! * `case`: an arm in a selection, with what has come of it;
 //! * `order`: which arm is tried first;
 //! * `choose`: how a selection tries its arms, waits, and learns which one it was;
 //! * `list_arm`: arms of whatever is a wait list under a short lock;
@@ -14,11 +14,11 @@
 //! * `macros`: `select!`, written like a `match`.
 
 mod any;
+mod case;
 mod choose;
 mod list_arm;
 mod macros;
 mod order;
-mod seat;
 mod watchers;
 
 pub use any::{any, any_timeout, any_within, try_any};
@@ -31,9 +31,9 @@ pub(crate) use list_arm::{ListArm, Listed, list_arm};
 /// The parts of the macro [`select!`](crate::select).
 #[doc(hidden)]
 pub mod parts {
+    pub use super::case::{Candidate, Case};
     pub use super::choose::{Chosen, Standing, choose};
     pub use super::macros::{Patience, within};
     pub use super::order::Order;
-    pub use super::seat::{Candidate, Seat};
     pub use fibre_core::Limit;
 }

@@ -205,7 +205,7 @@ impl Source {
         let begun = Instant::now();
         loop {
             // It may just not have slept, so it is called again and again.
-            let _ = futex::wake(self.page.half(place::BELL), futex::Flags::empty(), 1);
+            let _ = futex::wake(self.page.half(place::NOTIFIER), futex::Flags::empty(), 1);
             if let Some((sequence, text)) = self.page.text().read()
                 && sequence != self.last
             {

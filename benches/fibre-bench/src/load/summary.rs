@@ -11,7 +11,7 @@ use super::failure::Failures;
 use crate::measure::CpuClock;
 
 /// Longest latency that is told from longer ones, in nanoseconds.
-const LONGEST: u64 = 100_000_000_000;
+const MAX_NANOSECONDS: u64 = 100_000_000_000;
 
 /// Digits that tell two latencies apart.
 const DIGITS: u8 = 3;
@@ -62,7 +62,7 @@ pub(super) struct Tally {
 impl Tally {
     /// A tally without requests.
     pub(super) fn new() -> io::Result<Self> {
-        let latencies = Histogram::new_with_bounds(1, LONGEST, DIGITS);
+        let latencies = Histogram::new_with_bounds(1, MAX_NANOSECONDS, DIGITS);
         Ok(Self {
             requests: 0,
             latencies: latencies.map_err(io::Error::other)?,

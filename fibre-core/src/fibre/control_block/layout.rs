@@ -2,7 +2,7 @@
 
 use super::{Attributes, ControlBlock, Rare};
 use crate::fibre::labels::LabelText;
-use crate::fibre::{Hook, Roster, RunState};
+use crate::fibre::{FibreList, Hook, RunState};
 use crate::stack::context::Context;
 use std::mem::offset_of;
 
@@ -36,11 +36,11 @@ pub(crate) struct BlockLayout {
     labels: u32,
     /// Where the bytes of that text are; their number is at its beginning.
     label_bytes: u32,
-    /// Its hook in a roster.
+    /// Its hook in a fibre list.
     hook: u32,
     /// The next hook, from the beginning of a hook on.
     next: u32,
-    /// The first hook, from the beginning of a roster on.
+    /// The first hook, from the beginning of a fibre list on.
     first: u32,
 }
 
@@ -57,7 +57,7 @@ impl ControlBlock {
         home: distance(offset_of!(Self, home)),
         pointer: distance(offset_of!(Self, context) + Context::POINTER),
         code: distance(offset_of!(Self, context) + Context::CODE),
-        awaited: distance(offset_of!(Self, errand)),
+        awaited: distance(offset_of!(Self, wait_slot)),
         root: distance(offset_of!(Self, context) + Context::ROOT),
         since: distance(offset_of!(Self, state) + RunState::<Self>::SINCE),
         body: distance(offset_of!(Self, body)),
@@ -65,8 +65,8 @@ impl ControlBlock {
         name: distance(offset_of!(Rare, name)),
         labels: distance(offset_of!(Rare, labels)),
         label_bytes: distance(LabelText::BYTES),
-        hook: distance(offset_of!(Self, roster)),
+        hook: distance(offset_of!(Self, fibre_list)),
         next: distance(Hook::NEXT),
-        first: distance(Roster::FIRST),
+        first: distance(FibreList::FIRST),
     };
 }

@@ -57,10 +57,10 @@ macro_rules! steal_by {
             order: $choice,
             thief: &Thief,
             domain: &Domain,
-            mood: Mood,
+            mode: StealMode,
         ) -> Option<Runnable> {
             match order {
-                $($choice::$order => $steal(thief, domain, mood),)+
+                $($choice::$order => $steal(thief, domain, mode),)+
             }
         }
     };
@@ -70,11 +70,11 @@ steal_orders!(steal_by);
 
 /// How far a thief goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum StealMode {
     /// It leaves processors alone that are just being woken.
-    Patient,
+    SkipWaking,
     /// It takes from every processor.
-    Impatient,
+    Any,
 }
 
 impl Thief {
@@ -93,10 +93,10 @@ impl Thief {
     }
 
     /// Takes one fibre from another processor, unless all attempts that the order makes fail.
-    pub(crate) fn steal(&self, domain: &Domain, mood: Mood) -> Option<Runnable> {
+    pub(crate) fn steal(&self, domain: &Domain, mode: StealMode) -> Option<Runnable> {
         // What a stuck owner shares may come back to it again and again, so this comes first.
-        self.steal_lone(domain)
-            .or_else(|| steal_by(domain.settings.steal_order, self, domain, mood))
+        self.steal_next(domain)
+            .or_else(|| steal_by(domain.settings.steal_order, self, domain, mode))
     }
 
     /// Whether another processor has a fibre that this one could take, whatever the order makes of
@@ -111,11 +111,11 @@ impl Thief {
     }
 
     /// Takes from a processor that is busy and has something to steal.
-    fn try_victim(&self, domain: &Domain, mood: Mood, victim: usize) -> Option<Runnable> {
+    fn try_victim(&self, domain: &Domain, mode: StealMode, victim: usize) -> Option<Runnable> {
         if victim == self.index || !domain.queues()[victim].has_shared() {
             return None;
         }
-        busy_since(domain, victim, mood)?;
+        busy_since(domain, victim, mode)?;
         self.take_from(domain, victim)
     }
 
@@ -158,7 +158,7 @@ impl Thief {
 
     /// Takes the fibre that an owner has made ready last, which thieves leave alone, if the owner
     /// has not come to any other fibre for long.
-    fn steal_lone(&self, domain: &Domain) -> Option<Runnable> {
+    fn steal_next(&self, domain: &Domain) -> Option<Runnable> {
         if !domain.settings.moves_started || domain.settings.steal_order == StealOrder::Never {
             return None;
         }
@@ -209,8 +209,8 @@ impl Thief {
 
 /// When a processor became busy. A processor that is being woken is the last one for an impatient
 /// thief, and none at all for a patient one.
-fn busy_since(domain: &Domain, processor: usize, mood: Mood) -> Option<u64> {
-    let waking = (mood == Mood::Impatient).then_some(u64::MAX);
+fn busy_since(domain: &Domain, processor: usize, mode: StealMode) -> Option<u64> {
+    let waking = (mode == StealMode::Any).then_some(u64::MAX);
     domain.stats(processor).busy_since().or(waking)
 }
 
@@ -238,9 +238,9 @@ mod tests {
     }
 
     /// The numbers of the processors that the first one takes from, in its order.
-    fn victims(domain: &Domain, links: &[Link], mood: Mood) -> Vec<usize> {
+    fn victims(domain: &Domain, links: &[Link], mode: StealMode) -> Vec<usize> {
         let thief = Thief::new(0, &domain.settings);
-        let taken = std::iter::from_fn(|| thief.steal(domain, mood));
+        let taken = std::iter::from_fn(|| thief.steal(domain, mode));
         let place = |node| links.iter().position(|link| NonNull::from(link) == node);
         taken
             .filter_map(|fibre| Some(place(fibre.node())? + 1))
@@ -262,7 +262,11 @@ mod tests {
         ] {
             let links = links();
             let domain = domain(order, &links);
-            assert_eq!(victims(&domain, &links, Mood::Patient), expected, "{order}");
+            assert_eq!(
+                victims(&domain, &links, StealMode::SkipWaking),
+                expected,
+                "{order}"
+            );
         }
     }
 
@@ -272,7 +276,7 @@ mod tests {
             let orders = [0, 1].map(|_| {
                 let links = links();
                 let domain = domain(order, &links);
-                victims(&domain, &links, Mood::Patient)
+                victims(&domain, &links, StealMode::SkipWaking)
             });
             assert_eq!(orders[0], orders[1]);
             let mut sorted = orders[0].clone();
@@ -297,10 +301,10 @@ mod tests {
         for order in orders.filter(|order| *order != StealOrder::Never) {
             let links = links();
             let domain = domain(order, &links);
-            domain.stats(3).set_resting();
-            let patient = victims(&domain, &links, Mood::Patient);
+            domain.stats(3).set_idle();
+            let patient = victims(&domain, &links, StealMode::SkipWaking);
             assert!(patient.len() == 3 && !patient.contains(&3), "{order}");
-            assert_eq!(victims(&domain, &links, Mood::Impatient), [3], "{order}");
+            assert_eq!(victims(&domain, &links, StealMode::Any), [3], "{order}");
         }
     }
 }

@@ -219,9 +219,9 @@ impl UnixDatagram {
     /// The common part of sending to an address. No event reports that another socket has room, and
     /// the readiness of the socket that this one is connected to says nothing about it.
     fn send_to_kernel(&self, buffer: &[u8], address: &SocketAddrUnix) -> io::Result<usize> {
-        let patience = Timeout::Set(&self.end.writing);
+        let timeout = Timeout::Set(&self.end.writing);
         let send = |fd: BorrowedFd<'_>| sendto(fd, buffer, SEND, address);
-        self.end.source.io_untold(Direction::Write, patience, send)
+        self.end.source.io_untold(Direction::Write, timeout, send)
     }
 
     /// Sends a message to the socket that this one is connected to. Blocks the fibre (or thread)

@@ -118,8 +118,8 @@ impl UnixStream {
     ///
     /// Those of the system calls; `TimedOut`; `InvalidInput` for a zero duration, as for TCP.
     pub fn connect_timeout(address: &SocketAddr, timeout: Duration) -> io::Result<Self> {
-        let patience = Timeout::within(not_zero(timeout)?);
-        Self::connect_kernel(&to_kernel(address)?, patience)
+        let timeout = Timeout::within(not_zero(timeout)?);
+        Self::connect_kernel(&to_kernel(address)?, timeout)
     }
 
     /// Connects to the listener at an address, which may be abstract, waiting until `deadline` at
@@ -134,12 +134,12 @@ impl UnixStream {
     }
 
     /// The common part of connecting.
-    fn connect_kernel(address: &SocketAddrUnix, patience: Timeout<'_>) -> io::Result<Self> {
+    fn connect_kernel(address: &SocketAddrUnix, timeout: Timeout<'_>) -> io::Result<Self> {
         cancellation_point()?;
         let socket = unix_socket(SocketType::STREAM)?;
         let source = Source::made(socket)?;
         let connect = |fd: BorrowedFd<'_>| rustix::net::connect(fd, address);
-        source.io_untold(Direction::Write, patience, connect)?;
+        source.io_untold(Direction::Write, timeout, connect)?;
         Ok(Self::from_source(source))
     }
 

@@ -12,7 +12,7 @@
 use super::master::{self, Called};
 use crate::poll_words::poll_turn::Shift;
 use crate::poller::instance::Instance;
-use fibre_core::internal::{Bell, Driver, Drivers, PollCounts};
+use fibre_core::internal::{Driver, Drivers, IdleWaker, PollCounts};
 use std::any::Any;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -25,7 +25,7 @@ struct FibrePoller {
     /// The holder of the shift.
     shift: Shift,
     /// Wakes a processor when the poller is due.
-    bell: Bell,
+    idle_waker: IdleWaker,
     /// The instance's place with the master.
     place: OnceLock<master::Place>,
 }
@@ -40,7 +40,7 @@ pub(crate) fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
         let poller = Arc::new(FibrePoller {
             instance: Instance::of(drivers)?,
             shift: Shift::new(),
-            bell: drivers.bell(),
+            idle_waker: drivers.idle_waker(),
             place: OnceLock::new(),
         });
         let called = Arc::downgrade(&poller);
@@ -53,7 +53,7 @@ pub(crate) fn start(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
 impl Called for FibrePoller {
     fn call(&self) {
         self.shift.call();
-        self.bell.ring();
+        self.idle_waker.ring();
     }
 }
 

@@ -6,12 +6,12 @@
 //! latest. Processors sleep on their futexes.
 //!
 //! Where the thread waits for idle processors, a processor that goes to sleep calls it ([`Calls`]).
-//! Busy processors call it, too, after [`PATIENCE`] services without a poll, since fibres that
+//! Busy processors call it, too, after [`TIMEOUT`] services without a poll, since fibres that
 //! yield in a loop must not keep events from the others for ever.
 
 use crate::poll_words::poll_request::Calls;
 use crate::poller::instance::Instance;
-use fibre_core::internal::{Bell, Driver, Drivers, PollCounts, start_helper};
+use fibre_core::internal::{Driver, Drivers, IdleWaker, PollCounts, start_helper};
 use parking_lot::Mutex;
 use std::any::Any;
 use std::io;
@@ -25,11 +25,11 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Services of busy processors without a poll until one of them calls: about ten milliseconds of
 /// one processor's.
-const PATIENCE: u32 = 50;
+const TIMEOUT: u32 = 50;
 
 /// When the thread polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum Policy {
     /// In an endless loop.
     Loop,
     /// In an endless loop, with a sleep after each poll.
@@ -40,7 +40,7 @@ enum Manner {
     Timeout,
 }
 
-impl Manner {
+impl Policy {
     /// Whether the thread waits for idle processors.
     fn waits(self) -> bool {
         matches!(self, Self::Opportunistic | Self::Timeout)
@@ -51,11 +51,11 @@ impl Manner {
 #[derive(Debug)]
 struct ThreadPoller {
     instance: Instance,
-    manner: Manner,
+    policy: Policy,
     /// The calls of processors.
     calls: Calls,
     /// Tells whether a processor is idle.
-    bell: Bell,
+    idle_waker: IdleWaker,
     /// Services since the last poll.
     services: AtomicU32,
     /// Whether the poller has ended.
@@ -70,7 +70,7 @@ struct ThreadPoller {
 ///
 /// When the thread cannot be started, or the process is out of descriptors.
 pub(crate) fn looping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
-    start(drivers, Manner::Loop)
+    start(drivers, Policy::Loop)
 }
 
 /// Starts a thread that sleeps after each poll.
@@ -79,7 +79,7 @@ pub(crate) fn looping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
 ///
 /// As [`looping`].
 pub(crate) fn sleeping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
-    start(drivers, Manner::Sleep)
+    start(drivers, Policy::Sleep)
 }
 
 /// Starts a thread that polls while a processor is idle.
@@ -88,7 +88,7 @@ pub(crate) fn sleeping(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
 ///
 /// As [`looping`].
 pub(crate) fn opportunistic(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
-    start(drivers, Manner::Opportunistic)
+    start(drivers, Policy::Opportunistic)
 }
 
 /// Starts a thread that polls while a processor is idle, or after [`PAUSE`].
@@ -97,17 +97,17 @@ pub(crate) fn opportunistic(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>
 ///
 /// As [`looping`].
 pub(crate) fn impatient(drivers: &Drivers<'_>) -> io::Result<Arc<dyn Driver>> {
-    start(drivers, Manner::Timeout)
+    start(drivers, Policy::Timeout)
 }
 
 /// Starts the thread of a cluster.
-fn start(drivers: &Drivers<'_>, manner: Manner) -> io::Result<Arc<dyn Driver>> {
+fn start(drivers: &Drivers<'_>, policy: Policy) -> io::Result<Arc<dyn Driver>> {
     drivers.common(|| {
         let poller = Arc::new(ThreadPoller {
             instance: Instance::of(drivers)?,
-            manner,
+            policy,
             calls: Calls::new(),
-            bell: drivers.bell(),
+            idle_waker: drivers.idle_waker(),
             services: AtomicU32::new(0),
             over: AtomicBool::new(false),
             thread: Mutex::default(),
@@ -124,7 +124,7 @@ impl ThreadPoller {
     /// The thread's loop.
     fn run(&self) {
         loop {
-            if self.manner.waits() {
+            if self.policy.waits() {
                 self.wait_for_idle();
             }
             if self.over.load(Ordering::Acquire) {
@@ -132,7 +132,7 @@ impl ThreadPoller {
             }
             self.services.store(0, Ordering::Relaxed);
             self.instance.wait(None);
-            if self.manner == Manner::Sleep {
+            if self.policy == Policy::Sleep {
                 sleep(PAUSE);
             }
         }
@@ -141,10 +141,10 @@ impl ThreadPoller {
     /// Waits until a processor is idle, or a busy one calls.
     fn wait_for_idle(&self) {
         self.calls.forget();
-        if self.bell.is_any_idle() || self.over.load(Ordering::Acquire) {
+        if self.idle_waker.is_any_idle() || self.over.load(Ordering::Acquire) {
             return;
         }
-        let timeout = self.manner == Manner::Timeout;
+        let timeout = self.policy == Policy::Timeout;
         self.calls.wait(timeout.then(|| Instant::now() + PAUSE));
     }
 }
@@ -155,10 +155,10 @@ impl Driver for ThreadPoller {
     }
 
     fn poll(&self) {
-        if self.manner.waits() {
+        if self.policy.waits() {
             let services = self.services.fetch_add(1, Ordering::Relaxed);
             // At every multiple, as one call may come just before the thread forgets calls.
-            if services % PATIENCE == PATIENCE - 1 {
+            if services % TIMEOUT == TIMEOUT - 1 {
                 self.calls.call();
             }
         }
@@ -169,7 +169,7 @@ impl Driver for ThreadPoller {
     }
 
     fn enter(&self) -> bool {
-        if self.manner.waits() {
+        if self.policy.waits() {
             self.calls.call();
         }
         false

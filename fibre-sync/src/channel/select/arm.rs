@@ -3,7 +3,7 @@
 //! An operation has a [`Place`] of its own, which enters its channel's line while the selection
 //! waits. The operation's value always lies in its place's slot: the value to be sent until it is
 //! sent, or the received value from then on. Operations are joint arms: see
-//! [`Joint`].
+//! [`LockedArm`].
 
 use crate::channel::errors::{RecvError, SendError};
 use crate::channel::oneshot::OneshotReceiver;
@@ -13,7 +13,7 @@ use crate::channel::shared::{Channel, Held};
 use crate::channel::state::{Afterwards, Offered, Place, State, Taken};
 use crate::selection::parts::Candidate;
 use crate::wait_list::WaitList;
-use fibre_core::internal::{Joint, Resume, Waiter};
+use fibre_core::internal::{LockedArm, Resume, Waiter};
 use fibre_core::sync::Framed;
 use fibre_core::{Arm, Entered, Left};
 use std::cell::Cell;
@@ -51,13 +51,13 @@ pub(crate) struct Operation<'a, T> {
 }
 
 /// An operation, whatever its type of value is. All are used by the fibre or thread that selects.
-pub(crate) trait AnyOperation: Joint {
+pub(crate) trait AnyOperation: LockedArm {
     /// Which way its value goes.
     fn way(&self) -> Way;
     /// Where it is itself.
     fn this(&self) -> *const ();
     /// Itself, as a joint arm.
-    fn as_joint(&self) -> &dyn Joint;
+    fn as_joint(&self) -> &dyn LockedArm;
     /// Whether it can be chosen: one that has sent its value has nothing left to do.
     fn is_spent(&self) -> bool;
     /// Forgets that it was chosen, and drops what it has received.
@@ -157,7 +157,7 @@ impl<'a, T> Operation<'a, T> {
     }
 }
 
-impl<T> Joint for Operation<'_, T> {
+impl<T> LockedArm for Operation<'_, T> {
     fn address(&self) -> usize {
         std::ptr::from_ref(self.channel).addr()
     }
@@ -208,7 +208,7 @@ impl<T> AnyOperation for Operation<'_, T> {
         std::ptr::from_ref(self).cast()
     }
 
-    fn as_joint(&self) -> &dyn Joint {
+    fn as_joint(&self) -> &dyn LockedArm {
         self
     }
 
@@ -251,10 +251,10 @@ impl<T> AnyOperation for Operation<'_, T> {
 }
 
 /// An operation of a [`Select`](super::Select), among its arms.
-pub(crate) struct OperationSeat<'a>(pub(crate) Box<dyn AnyOperation + 'a>);
+pub(crate) struct OperationCase<'a>(pub(crate) Box<dyn AnyOperation + 'a>);
 
-// SAFETY: the operation is in the seat's box, and nowhere else in a selection.
-unsafe impl Candidate for OperationSeat<'_> {
+// SAFETY: the operation is in the case's box, and nowhere else in a selection.
+unsafe impl Candidate for OperationCase<'_> {
     fn is_open(&self) -> bool {
         !self.0.is_spent()
     }
@@ -284,7 +284,7 @@ unsafe impl Candidate for OperationSeat<'_> {
         false
     }
 
-    unsafe fn joint(&self) -> Option<&dyn Joint> {
+    unsafe fn joint(&self) -> Option<&dyn LockedArm> {
         Some(self.0.as_joint())
     }
 }
@@ -315,7 +315,7 @@ macro_rules! operation_arm {
                 Some(($result)(self.0.take()))
             }
 
-            unsafe fn joint(&self) -> Option<&dyn Joint> {
+            unsafe fn joint(&self) -> Option<&dyn LockedArm> {
                 Some(&self.0)
             }
         }

@@ -13,7 +13,7 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use crate::selection::parts::{Chosen, Order, Standing};
 use crate::selection::{choose_among, choose_within};
-use arm::{AnyOperation, Operation, OperationSeat, Way, typed};
+use arm::{AnyOperation, Operation, OperationCase, Way, typed};
 use fibre_core::internal::begin_within;
 use fibre_core::{Limit, WaitError};
 use std::fmt;
@@ -49,7 +49,7 @@ use std::time::Duration;
 /// ```
 #[derive(Default)]
 pub struct Select<'a> {
-    arms: Vec<OperationSeat<'a>>,
+    arms: Vec<OperationCase<'a>>,
 }
 
 /// What a selection has come to. The operation has been carried out; here is its result.
@@ -78,7 +78,7 @@ impl<'a> Select<'a> {
 
     /// Adds an arm, and returns its index.
     fn add<T>(&mut self, arm: Operation<'a, T>) -> usize {
-        self.arms.push(OperationSeat(Box::new(arm)));
+        self.arms.push(OperationCase(Box::new(arm)));
         self.arms.len() - 1
     }
 

@@ -1,8 +1,8 @@
 //! Blocking with barging: the plainest lock with a list.
 
-use crate::lock::queued::manner;
+use crate::lock::queued::policy;
 
-manner!(
+policy!(
     /// Blocking with barging: a caller that finds the lock taken blocks; an unlock frees the lock
     /// and wakes one waiter.
     Barging,

@@ -1,8 +1,8 @@
 //! Handing over: first come, first served.
 
-use crate::lock::queued::manner;
+use crate::lock::queued::policy;
 
-manner!(
+policy!(
     /// Baton passing: an unlock hands the lock to the waiter that has waited longest. Fair, and
     /// slow when contended: the lock is unused while that waiter wakes up.
     Baton,

@@ -1,8 +1,8 @@
 //! The default lock, but that an unlock leaves everything where it is.
 
-use crate::lock::queued::manner;
+use crate::lock::queued::policy;
 
-manner!(
+policy!(
     /// A [`Hybrid`](super::super::Hybrid) with an unlock that never lets others run: it frees the
     /// lock however long turns are, unless the first waiter has waited for long.
     Settled,

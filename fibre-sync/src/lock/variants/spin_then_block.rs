@@ -1,8 +1,8 @@
 //! Barging after a short spin.
 
-use crate::lock::queued::manner;
+use crate::lock::queued::policy;
 
-manner!(
+policy!(
     /// [`Barging`](super::Barging), but a caller tries for a moment before it blocks.
     SpinThenBlock,
     SpinThenBlockManner,

@@ -23,7 +23,7 @@ pub(crate) const CHOICE: &str = "FIBRE_MUTANT";
 const REACHED: &str = "FIBRE_MUTANTS_REACHED";
 
 /// The longest that a test may take without a mistake; one that takes longer is not used.
-const LONGEST: Duration = Duration::from_secs(20);
+const MAX_TIME: Duration = Duration::from_secs(20);
 
 /// How long the tests of a suite may take together that try one mutant.
 const ENOUGH: Duration = Duration::from_secs(30);
@@ -66,7 +66,7 @@ pub(crate) fn look(binary: Binary, count: usize, folder: &Path) -> Result<Progra
         let marking = |command: &mut Command| {
             command.env(REACHED, &marks);
         };
-        if run(&binary, &[name], LONGEST, marking)? != Outcome::Passed {
+        if run(&binary, &[name], MAX_TIME, marking)? != Outcome::Passed {
             println!("not used: {} {name}", binary.name);
             continue;
         }

@@ -49,7 +49,7 @@ const LISTS: &[&str] = &[
 /// What uses gates.
 const GATES: &[&str] = &["gate", "gates", "ownership"];
 /// What uses queues.
-const QUEUES: &[&str] = &["queue", "idle", "at_home", "orders"];
+const QUEUES: &[&str] = &["queue", "idle", "at_home", "control"];
 
 /// The files, those with the most delicate protocols first.
 pub(crate) const SUBJECTS: &[Subject] = &[
@@ -76,18 +76,18 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     ),
     subject("fibre-core/src/idle/parker.rs", &["idle"], &["scheduling"]),
     subject(
-        "fibre-core/src/scheduler/census.rs",
-        &["census"],
+        "fibre-core/src/scheduler/queue_counts.rs",
+        &["queue_counts"],
         &["metrics"],
     ),
     subject(
         "fibre-core/src/scheduler/control.rs",
-        &["orders"],
+        &["control"],
         &["scheduling"],
     ),
     subject(
         "fibre-core/src/idle/shared_queues.rs",
-        &["idle", "orders"],
+        &["idle", "control"],
         &["scheduling"],
     ),
     subject(
@@ -133,7 +133,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         &["scheduling"],
     ),
     subject(
-        "fibre-core/src/queue/by_priority.rs",
+        "fibre-core/src/queue/multilevel.rs",
         QUEUES,
         &["scheduling"],
     ),
@@ -166,7 +166,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     subject("fibre-sync/src/barrier.rs", &["barrier"], &["sync"]),
     subject("fibre-sync/src/wait_group.rs", &["wait_group"], &["sync"]),
     subject("fibre-sync/src/condvar.rs", &["condvar"], &["sync"]),
-    subject("fibre-sync/src/roll.rs", &["roll"], &["limits"]),
+    subject("fibre-sync/src/members.rs", &["members"], &["limits"]),
     subject(
         "fibre-sync/src/channel/state.rs",
         &["channel", "select"],
@@ -202,7 +202,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     subject("fibre-sync/src/raw/spin.rs", &["raw"], &["sync"]),
     subject("fibre-io/src/gate/word.rs", GATES, &["io"]),
     subject("exts/actors/src/inbox.rs", &["inbox"], &[]),
-    subject("exts/events/src/board.rs", &["board"], &[]),
+    subject("exts/events/src/scheduler.rs", &["scheduler"], &[]),
     subject("exts/tasks/src/line.rs", &["lines"], &[]),
     subject("exts/tasks/src/entry.rs", &["lines"], &[]),
     subject("fibre-io/src/gate/single.rs", GATES, &["io", "cancel"]),
@@ -217,7 +217,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         &["io"],
     ),
     subject("fibre-io/src/descriptor/use_count.rs", &["users"], &["io"]),
-    subject("fibre-io/src/seen.rs", &["seen"], &["io"]),
+    subject("fibre-io/src/sequence_cursor.rs", &["seen"], &["io"]),
     subject(
         "fibre-io/src/poll_words/poll_lock.rs",
         &["pollers"],

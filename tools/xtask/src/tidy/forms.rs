@@ -42,7 +42,7 @@ const WITHOUT: &[(&str, &str, &str)] = &[
         "limits are for groups",
     ),
     ("fibre-sync/src/group/mod.rs", "*", "a group has its limits"),
-    ("fibre-sync/src/roll.rs", "*", "a group has its limits"),
+    ("fibre-sync/src/members.rs", "*", "a group has its limits"),
     (
         "exts/tasks/src/finish.rs",
         "*",

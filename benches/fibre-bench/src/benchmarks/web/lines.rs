@@ -31,7 +31,7 @@ const CONNECTIONS: usize = 900;
 /// Requests on each connection in the run that is taken off the other one, and in that.
 const REQUESTS: [u64; 2] = [2, 12];
 /// The longest that a run may take, in seconds.
-const LONGEST: f64 = 120.0;
+const MAX_SECONDS: f64 = 120.0;
 /// Servers that valgrind runs, as they are.
 const SERVERS: [&str; 3] = ["epoll", OURS, "tokio"];
 /// The fewest cold lines that a function is named for.
@@ -175,7 +175,7 @@ fn simulate(
         load: Load::Requests { pipeline: 1 },
         connections,
         processors: 1,
-        seconds: LONGEST,
+        seconds: MAX_SECONDS,
     };
     let command = server.command(setting.duty());
     let command = command.ok_or_else(|| anyhow::anyhow!("it does not answer requests"))?;
@@ -183,7 +183,7 @@ fn simulate(
     let running = Server::start(command, &run.cores.measured(1), None)?;
     let load = setting
         .load
-        .by_ours(connections, LONGEST)
+        .by_ours(connections, MAX_SECONDS)
         .exchanges(requests);
     let load = load.pinned_to(&run.cores.load(1)).run(&running.address)?;
     anyhow::ensure!(load.errors.is_empty(), "{}", load.errors.join("; "));

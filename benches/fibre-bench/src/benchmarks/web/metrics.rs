@@ -29,7 +29,7 @@ const CONNECTIONS: usize = 100;
 const EXCHANGES: u64 = 200;
 
 /// The longest that they may take, in seconds.
-const LONGEST: f64 = 60.0;
+const MAX_SECONDS: f64 = 60.0;
 
 fn run(run: &mut Run) -> anyhow::Result<()> {
     ensure!(
@@ -44,7 +44,7 @@ fn run(run: &mut Run) -> anyhow::Result<()> {
     let server = Server::start(command, &run.cores.measured(1), None)?;
     let before = inside::metrics(port, "text/plain")?;
     accepts(&before)?;
-    let load = LoadCommand::new(Mode::Http { pipeline: 1 }, CONNECTIONS, LONGEST)
+    let load = LoadCommand::new(Mode::Http { pipeline: 1 }, CONNECTIONS, MAX_SECONDS)
         .exchanges(EXCHANGES)
         .pinned_to(&run.cores.load(1))
         .run(&server.address)?;

@@ -20,7 +20,7 @@ use crate::servers::{Duty, ServerProgram};
 const WARM_UP: f64 = 0.1;
 
 /// The longest that a given number of messages may take, in seconds.
-const LONGEST: f64 = 600.0;
+const MAX_SECONDS: f64 = 600.0;
 
 /// What the load is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Load {
         match self {
             Self::Messages {
                 each: Some(each), ..
-            } => LoadCommand::new(mode, connections, LONGEST).exchanges(each),
+            } => LoadCommand::new(mode, connections, MAX_SECONDS).exchanges(each),
             Self::File { path, each, .. } => LoadCommand::new(mode, connections, seconds)
                 .reopening(each)
                 .path(path),

@@ -32,7 +32,7 @@ const QUICK: (usize, u64) = (1000, 5);
 /// Bytes of a message.
 const BYTES: usize = 16;
 /// The longest that all messages may take, in seconds.
-const LONGEST: f64 = 120.0;
+const MAX_SECONDS: f64 = 120.0;
 
 /// Producers, consumers, and what each producer makes.
 const BUFFER: [&str; 3] = ["40", "30", "5000"];
@@ -147,7 +147,7 @@ fn serve(
     };
     let server = run.start(program, duty)?.context("it cannot echo")?;
     let cores = run.cores.load(processors);
-    let load = LoadCommand::new(Mode::Echo { bytes: BYTES }, clients, LONGEST)
+    let load = LoadCommand::new(Mode::Echo { bytes: BYTES }, clients, MAX_SECONDS)
         .exchanges(messages)
         .measuring(server.id())
         .pinned_to(&cores)

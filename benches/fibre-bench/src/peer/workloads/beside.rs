@@ -25,7 +25,7 @@ use crate::peer::work::work;
 /// The time between two pings.
 const PAUSE: Duration = Duration::from_millis(1);
 /// The longest ping that is told from longer ones, in nanoseconds.
-const LONGEST: u64 = 100_000_000_000;
+const MAX_NANOSECONDS: u64 = 100_000_000_000;
 /// Units of work that a job is calibrated by.
 const TRIAL: u64 = 20_000_000;
 
@@ -109,7 +109,7 @@ pub(crate) fn pings(
     ping()?;
     begin();
     thread::sleep(Duration::from_millis(told.job_ms));
-    let mut latencies = Histogram::<u64>::new_with_bounds(1, LONGEST, 3)?;
+    let mut latencies = Histogram::<u64>::new_with_bounds(1, MAX_NANOSECONDS, 3)?;
     let (watch, before) = (Stopwatch::start()?, work.done.load(Ordering::Relaxed));
     let begun = Instant::now();
     while begun.elapsed().as_secs_f64() < told.seconds {

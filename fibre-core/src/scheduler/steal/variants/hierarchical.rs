@@ -32,21 +32,21 @@
 
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
-use crate::scheduler::steal::{Mood, Thief, busy_since};
+use crate::scheduler::steal::{StealMode, Thief, busy_since};
 use crate::topology::Tree;
 
 /// Takes from any processor with work in the smallest part of the machine where one has some.
 pub(in crate::scheduler::steal) fn steal(
     thief: &Thief,
     domain: &Domain,
-    mood: Mood,
+    mode: StealMode,
 ) -> Option<Runnable> {
-    let hierarchy = domain.hierarchy();
-    let tree = &hierarchy.tree;
+    let processor_tree = domain.processor_tree();
+    let tree = &processor_tree.tree;
     let mut climb = Climb::new(tree, thief.index)?;
-    let mut polling = Some(hierarchy.begin_polling(thief.index));
+    let mut polling = Some(processor_tree.begin_polling(thief.index));
     let length = |victim: usize| {
-        let takes = busy_since(domain, victim, mood).is_some();
+        let takes = busy_since(domain, victim, mode).is_some();
         if takes {
             domain.queues()[victim].length()
         } else {
@@ -60,12 +60,12 @@ pub(in crate::scheduler::steal) fn steal(
         let seen = Seen {
             processors: domain.processors(),
             length: &length,
-            polling: hierarchy.polling(thief.index),
+            polling: processor_tree.polling(thief.index),
         };
         match climb.step(tree, &seen, &mut || thief.next_random()) {
             Step::Up => {}
             Step::Try(victim) => {
-                let stolen = thief.try_victim(domain, mood, victim);
+                let stolen = thief.try_victim(domain, mode, victim);
                 if stolen.is_some() {
                     return stolen;
                 }
@@ -167,7 +167,7 @@ mod tests {
     use crate::config::policy::StealOrder;
     use crate::config::settings::Settings;
     use crate::queue::Link;
-    use crate::scheduler::hierarchy::Hierarchy;
+    use crate::scheduler::processor_tree::ProcessorTree;
     use crate::topology::{CpuSet, Topology, each};
     use std::ptr::NonNull;
 
@@ -403,7 +403,7 @@ mod tests {
         let single = |cpu: usize| -> CpuSet { [cpu % 8].into_iter().collect() };
         let places: Vec<CpuSet> = (0..domain.capacity()).map(single).collect();
         let tree = two_nodes().tree(&places);
-        assert!(domain.hierarchy.set(Hierarchy::new(tree)).is_ok());
+        assert!(domain.processor_tree.set(ProcessorTree::new(tree)).is_ok());
         for (index, link) in links.iter().enumerate() {
             domain.stats(index + 1).set_busy_since(1);
             // SAFETY: the link is queued once, and taken out before it goes.
@@ -415,7 +415,7 @@ mod tests {
 
     /// The processor that the thief takes from.
     fn victim(thief: &Thief, domain: &Domain, links: &[Link]) -> Option<usize> {
-        let fibre = thief.steal(domain, Mood::Patient)?;
+        let fibre = thief.steal(domain, StealMode::SkipWaking)?;
         let place = links
             .iter()
             .position(|link| NonNull::from(link) == fibre.node());
@@ -437,7 +437,7 @@ mod tests {
         order[3..].sort_unstable();
         assert_eq!(order, [1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(victim(&thief, &domain, &links), None);
-        assert_eq!(domain.hierarchy().polling(0), 0);
+        assert_eq!(domain.processor_tree().polling(0), 0);
     }
 
     /// A thief that backs off finds before it sleeps that there is work, and gets it when the
@@ -447,7 +447,7 @@ mod tests {
         let links = [Link::new()];
         let domain = domain(&links);
         let thief = Thief::new(0, &domain.settings);
-        let other = domain.hierarchy().begin_polling(2);
+        let other = domain.processor_tree().begin_polling(2);
         assert_eq!(victim(&thief, &domain, &links), None);
         assert!(thief.has_victim(&domain));
         drop(other);

@@ -2,13 +2,13 @@
 
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
-use crate::scheduler::steal::{Mood, Thief};
+use crate::scheduler::steal::{StealMode, Thief};
 
 /// Takes nothing.
 pub(in crate::scheduler::steal) fn steal(
     _thief: &Thief,
     _domain: &Domain,
-    _mood: Mood,
+    _mood: StealMode,
 ) -> Option<Runnable> {
     None
 }

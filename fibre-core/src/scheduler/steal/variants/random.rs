@@ -5,13 +5,13 @@
 use super::ring;
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
-use crate::scheduler::steal::{Mood, Thief};
+use crate::scheduler::steal::{StealMode, Thief};
 
 /// Takes from a random processor, or the first one after it that has something to steal.
 pub(in crate::scheduler::steal) fn steal(
     thief: &Thief,
     domain: &Domain,
-    mood: Mood,
+    mode: StealMode,
 ) -> Option<Runnable> {
-    ring::steal_from(thief, domain, mood, thief.next_random())
+    ring::steal_from(thief, domain, mode, thief.next_random())
 }

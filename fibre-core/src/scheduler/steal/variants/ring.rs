@@ -2,15 +2,15 @@
 
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
-use crate::scheduler::steal::{Mood, Thief};
+use crate::scheduler::steal::{StealMode, Thief};
 
 /// Takes from the next processor that has something to steal.
 pub(in crate::scheduler::steal) fn steal(
     thief: &Thief,
     domain: &Domain,
-    mood: Mood,
+    mode: StealMode,
 ) -> Option<Runnable> {
-    steal_from(thief, domain, mood, thief.index + 1)
+    steal_from(thief, domain, mode, thief.index + 1)
 }
 
 /// Takes from the processor `start`, counted round, or the first one after it that has something to
@@ -18,12 +18,12 @@ pub(in crate::scheduler::steal) fn steal(
 pub(super) fn steal_from(
     thief: &Thief,
     domain: &Domain,
-    mood: Mood,
+    mode: StealMode,
     start: usize,
 ) -> Option<Runnable> {
     let processors = domain.processors();
     let start = start % processors;
     (start..processors)
         .chain(0..start)
-        .find_map(|victim| thief.try_victim(domain, mood, victim))
+        .find_map(|victim| thief.try_victim(domain, mode, victim))
 }

@@ -1,4 +1,4 @@
-//! Models of a group's roll: no result is missed, and the first failure counts.
+//! Models of a group's member list: no result is missed, and the first failure counts.
 //!
 //! Run by `cargo xtask loom`.
 #![cfg(loom)]
@@ -6,24 +6,24 @@
 
 use fibre_core::model::{check, finds_planted};
 use fibre_sync::faults;
-use fibre_sync::roll::{Failure, Roll};
+use fibre_sync::members::{Failure, Members};
 use loom::sync::Arc;
 use loom::thread;
 
 /// Two fibres return results, and the body takes what there is until none will come.
 fn two_results() {
-    let roll = Arc::new(Roll::<u32, ()>::new(2));
+    let members = Arc::new(Members::<u32, ()>::new(2));
     let fibres: Vec<_> = (0..2)
         .map(|_| {
-            let number = roll.enter(true).unwrap();
-            let roll = Arc::clone(&roll);
+            let number = members.enter(true).unwrap();
+            let members = Arc::clone(&members);
             thread::spawn(move || {
-                roll.keep(number, 1 + number as u32);
-                roll.ended();
+                members.keep(number, 1 + number as u32);
+                members.ended();
             })
         })
         .collect();
-    let taken: u32 = std::iter::from_fn(|| roll.next()).sum();
+    let taken: u32 = std::iter::from_fn(|| members.next()).sum();
     assert_eq!(taken, 3);
     fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
 }
@@ -43,19 +43,23 @@ fn planted_early_count_is_found() {
 /// A second fibre starts when the first one has ended, or not at all if that has failed; an error
 /// of its own comes too late.
 fn one_fails() {
-    let roll = Arc::new(Roll::<u32, u32>::new(1));
-    assert_eq!(roll.enter(true), Some(0));
-    let other = Arc::clone(&roll);
+    let members = Arc::new(Members::<u32, u32>::new(1));
+    assert_eq!(members.enter(true), Some(0));
+    let other = Arc::clone(&members);
     let fibre = thread::spawn(move || {
         other.fail(Failure::Error(7));
         other.ended();
     });
-    assert_eq!(roll.enter(true), None, "it has failed, or there is no room");
-    roll.fail(Failure::Error(8));
-    assert!(matches!(roll.take_failure(), Some(Failure::Error(7))));
-    assert_eq!(roll.next(), None);
+    assert_eq!(
+        members.enter(true),
+        None,
+        "it has failed, or there is no room"
+    );
+    members.fail(Failure::Error(8));
+    assert!(matches!(members.take_failure(), Some(Failure::Error(7))));
+    assert_eq!(members.next(), None);
     fibre.join().unwrap();
-    assert_eq!(roll.running(), 0);
+    assert_eq!(members.running(), 0);
 }
 
 /// The first failure counts, and ends those that wait to start fibres.

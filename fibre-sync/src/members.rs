@@ -1,4 +1,4 @@
-//! The roll of a group: its fibres, their results, and the first failure.
+//! The member list of a group: its fibres, their results, and the first failure.
 //!
 //! All of it is under one short lock, with one list of callers that wait for something to end.
 //! A fibre is entered before it starts, its result is kept before it is counted down, and it is
@@ -33,9 +33,9 @@ pub enum Failure<E> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfinished;
 
-/// The roll.
+/// The member list.
 #[derive(Debug)]
-pub struct Roll<T, E> {
+pub struct Members<T, E> {
     state: Locked<State<T, E>>,
     /// How many fibres may run at once.
     most: usize,
@@ -82,8 +82,8 @@ impl<T, E> State<T, E> {
     }
 }
 
-impl<T, E> Roll<T, E> {
-    /// A roll of at most so many fibres at once.
+impl<T, E> Members<T, E> {
+    /// Members, at most so many fibres at once.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
@@ -219,8 +219,8 @@ impl<T, E> Roll<T, E> {
     /// [`next`](Self::next) or [`next_in_order`](Self::next_in_order), as an arm of a selection.
     #[cfg_attr(loom, allow(dead_code, reason = "groups are not in models"))]
     pub(crate) fn next_arm(&self, in_order: bool) -> ListArm<NextOf<'_, T, E>> {
-        let roll = self;
-        ListArm::new(NextOf { roll, in_order })
+        let members = self;
+        ListArm::new(NextOf { members, in_order })
     }
 
     /// The end of all fibres, as an arm of a selection.
@@ -262,7 +262,7 @@ impl<T, E> Roll<T, E> {
     }
 }
 
-impl<T, E> Drop for Roll<T, E> {
+impl<T, E> Drop for Members<T, E> {
     /// Drops what is left, each by itself. A panic ends here: the group has ended already.
     fn drop(&mut self) {
         let (results, failure) = {
@@ -278,8 +278,8 @@ impl<T, E> Drop for Roll<T, E> {
 /// A wait for a result.
 #[cfg_attr(loom, allow(dead_code, reason = "groups are not in models"))]
 pub(crate) struct NextOf<'a, T, E> {
-    /// The roll.
-    roll: &'a Roll<T, E>,
+    /// The member list.
+    members: &'a Members<T, E>,
     /// Whether it is that of the fibre which was entered next.
     in_order: bool,
 }
@@ -289,7 +289,7 @@ impl<T, E> Listed for NextOf<'_, T, E> {
     type Output = Option<T>;
 
     fn locked(&self) -> &Locked<State<T, E>> {
-        &self.roll.state
+        &self.members.state
     }
 
     fn list(state: &mut State<T, E>) -> &mut WaitList {
@@ -323,7 +323,7 @@ impl<T, E> Listed for NextOf<'_, T, E> {
 
 /// A wait for the end of all fibres.
 #[cfg_attr(loom, allow(dead_code, reason = "groups are not in models"))]
-pub(crate) struct EndOf<'a, T, E>(&'a Roll<T, E>);
+pub(crate) struct EndOf<'a, T, E>(&'a Members<T, E>);
 
 impl<T, E> Listed for EndOf<'_, T, E> {
     type State = State<T, E>;

@@ -42,7 +42,7 @@ impl ReadyQueue {
         free: bool,
     ) {
         // SAFETY: passed on.
-        unsafe { Self::push_by_rules(here, home, runnable, free) };
+        unsafe { Self::enqueue(here, home, runnable, free) };
     }
 
     /// [`push_slow`](Self::push_slow) for a fibre that has been woken, which is recorded.
@@ -63,7 +63,7 @@ impl ReadyQueue {
             Self::record_ready(unsafe { here.as_ref() }, TraceKind::Ready, id(&runnable));
         }
         // SAFETY: passed on.
-        unsafe { Self::push_by_rules(here, home, runnable, free) };
+        unsafe { Self::enqueue(here, home, runnable, free) };
     }
 
     /// The body of both.
@@ -72,7 +72,7 @@ impl ReadyQueue {
     ///
     /// As for [`push_slow`](Self::push_slow).
     #[inline(always)]
-    unsafe fn push_by_rules(here: *const Self, home: *const Self, runnable: Runnable, free: bool) {
+    unsafe fn enqueue(here: *const Self, home: *const Self, runnable: Runnable, free: bool) {
         // SAFETY: the home of a fibre in our hands is alive, and so is the queue of this thread.
         let (here, home) = unsafe { (here.as_ref(), &*home) };
         // SAFETY: as it is of this thread.
@@ -107,8 +107,8 @@ impl ReadyQueue {
     /// Queues a started fibre that may move; `owner`: the same queue, if this thread is the owner.
     fn push_moving(&self, runnable: Runnable, owner: Option<Owner<'_>>) {
         match (runnable.link().level(), owner) {
-            (Level::Background, _) => self.commons.push_background(runnable),
-            _ if self.rules.sharing => self.commons.stage(runnable),
+            (Level::Background, _) => self.shared_queues.push_background(runnable),
+            _ if self.rules.sharing => self.shared_queues.stage(runnable),
             (Level::Normal, Some(owner)) => owner.fill_next(runnable),
             _ => self.push_shared(runnable),
         }
@@ -129,9 +129,9 @@ impl ReadyQueue {
     /// Calls a thief for what has been queued here, if the owner will be long in coming; unless the
     /// caller, with the queue `here`, is about to look for work itself.
     fn call_if_stuck(&self, here: Option<&Self>) {
-        let looks = || here.is_some_and(|here| here.is_kin(self) && here.is_resting());
+        let looks = || here.is_some_and(|here| here.is_kin(self) && here.is_idle());
         if self.is_stuck() && !looks() {
-            self.commons.wake_one(self.index);
+            self.shared_queues.wake_one(self.index);
         }
     }
 
@@ -158,11 +158,11 @@ impl Owner<'_> {
     /// Lets thieves have the fibre in `next` after all, and calls one.
     pub(crate) fn offer_next(self) {
         if self.rules.moves_started
-            && self.commons.idle.is_any()
+            && self.shared_queues.idle.is_any()
             && let Some(runnable) = self.take_next()
         {
             self.push_shared(runnable);
-            self.commons.wake_one(self.index);
+            self.shared_queues.wake_one(self.index);
         }
     }
 
@@ -176,8 +176,8 @@ impl Owner<'_> {
         let runnable = levels
             .into_iter()
             .find_map(|level| self.pop_level(level, turn))?;
-        if self.rules.moves_started && self.has_shared() && self.commons.idle.is_any() {
-            self.commons.wake_one(self.index);
+        if self.rules.moves_started && self.has_shared() && self.shared_queues.idle.is_any() {
+            self.shared_queues.wake_one(self.index);
         }
         Some(runnable)
     }
@@ -223,7 +223,7 @@ impl Owner<'_> {
             && self.local[Level::Low as usize].is_empty()
             && self.shared.is_empty()
             && !self.has_next()
-            && (!self.rules.sharing || self.commons.has_none_staged())
+            && (!self.rules.sharing || self.shared_queues.has_none_staged())
     }
 
     /// Whether the owner has no fibre that only it knows of.

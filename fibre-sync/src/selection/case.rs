@@ -1,6 +1,6 @@
 //! An arm in a selection, with what has come of it.
 
-use fibre_core::internal::{Joint, Waiter};
+use fibre_core::internal::{LockedArm, Waiter};
 use fibre_core::{Arm, Entered, Left};
 use std::fmt;
 use std::time::Instant;
@@ -45,11 +45,11 @@ pub unsafe trait Candidate {
     /// # Safety
     ///
     /// The caller is the selection that the candidate stands in.
-    unsafe fn joint(&self) -> Option<&dyn Joint>;
+    unsafe fn joint(&self) -> Option<&dyn LockedArm>;
 }
 
 /// An arm of `select!`, and its output once it has been chosen.
-pub struct Seat<A: Arm> {
+pub struct Case<A: Arm> {
     /// The arm.
     arm: A,
     /// Whether it can be chosen.
@@ -58,7 +58,7 @@ pub struct Seat<A: Arm> {
     output: Option<A::Output>,
 }
 
-impl<A: Arm> Seat<A> {
+impl<A: Arm> Case<A> {
     /// An arm that can be chosen if `open`, which is its guard.
     pub fn new(open: bool, arm: A) -> Self {
         let output = None;
@@ -79,8 +79,8 @@ impl<A: Arm> Seat<A> {
     }
 }
 
-// SAFETY: the seat owns the arm; or the reference that is the arm borrows another one for itself.
-unsafe impl<A: Arm> Candidate for Seat<A> {
+// SAFETY: the case owns the arm; or the reference that is the arm borrows another one for itself.
+unsafe impl<A: Arm> Candidate for Case<A> {
     fn is_open(&self) -> bool {
         self.open
     }
@@ -113,15 +113,15 @@ unsafe impl<A: Arm> Candidate for Seat<A> {
         self.arm.is_from_outside()
     }
 
-    unsafe fn joint(&self) -> Option<&dyn Joint> {
+    unsafe fn joint(&self) -> Option<&dyn LockedArm> {
         // SAFETY: passed on.
         unsafe { self.arm.joint() }
     }
 }
 
-impl<A: Arm> fmt::Debug for Seat<A> {
+impl<A: Arm> fmt::Debug for Case<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seat")
+        f.debug_struct("Case")
             .field("open", &self.open)
             .field("chosen", &self.output.is_some())
             .finish_non_exhaustive()

@@ -1,12 +1,12 @@
-//! A processor's seat: which of its fibres takes events from its queue.
+//! A processor's lead: which of its fibres takes events from its queue.
 //!
-//! A processor has several *mates*, fibres that stay on it. One of them *holds the seat*: it takes
-//! events and runs their handlers on its own stack, so an event costs no fibre. Handlers may block,
-//! and then so does the holder. So another mate, the *standby*, lies behind it in the processor's
-//! ready queue. All mates of a processor run on one kernel thread; hence, if the standby runs while
-//! the holder is in a handler, that handler has left the processor to others. Then the standby
-//! takes the seat, and calls another one to stand by. The old holder finds that when its handler
-//! has returned: it finishes its colour, and is *spare*.
+//! A processor has several *members*, fibres that stay on it. One of them *holds the lead*: it
+//! takes events and runs their handlers on its own stack, so an event costs no fibre. Handlers may
+//! block, and then so does the holder. So another member, the *standby*, lies behind it in the
+//! processor's ready queue. All members of a processor run on one kernel thread; hence, if the
+//! standby runs while the holder is in a handler, that handler has left the processor to others.
+//! Then the standby takes the lead, and calls another one to stand by. The old holder finds that
+//! when its handler has returned: it finishes its colour, and is *spare*.
 //!
 //! So a handler that blocks costs a stack for as long as it does, and one that does not costs a
 //! load and a comparison. The standby rests while the holder does, and is called when that has
@@ -14,8 +14,8 @@
 //!
 //! # Memory ordering
 //!
-//! Only the mates touch the words of a seat, so they are of one thread, and all accesses are
-//! relaxed. Others only ring the bell.
+//! Only the members touch the words of a lead, so they are of one thread, and all accesses are
+//! relaxed. Others only ring the wake event.
 
 use fibre_core::Limit;
 use fibre_core::internal::ShortLock;
@@ -23,7 +23,7 @@ use fibre_core::sync::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use fibre_sync::AutoEvent;
 use std::sync::Arc;
 
-/// How many spare mates a processor keeps.
+/// How many spare members a processor keeps.
 const SPARES: usize = 4;
 
 /// What the holder does.
@@ -34,42 +34,42 @@ pub(crate) enum Phase {
     Works,
     /// Lets other fibres run, and comes back by itself.
     Yields,
-    /// Waits for the bell.
+    /// Waits for the wake event.
     Rests,
 }
 
 /// One fibre of a processor.
-pub(crate) struct Mate {
+pub(crate) struct Member {
     pub(crate) number: u64,
     /// Rung when it is to stand by.
-    bell: AutoEvent,
+    wake_event: AutoEvent,
 }
 
-/// Mates that do not hold the seat.
+/// Members that do not hold the lead.
 #[derive(Default)]
 struct Bench {
-    standby: Option<Arc<Mate>>,
-    spares: Vec<Arc<Mate>>,
+    standby: Option<Arc<Member>>,
+    spares: Vec<Arc<Member>>,
     has_ended: bool,
 }
 
-/// The seat of one processor.
-pub(crate) struct Seat {
+/// The lead of one processor.
+pub(crate) struct Lead {
     /// Rung when there may be something to run.
-    pub(crate) bell: AutoEvent,
+    pub(crate) wake_event: AutoEvent,
     holder: AtomicU64,
     phase: AtomicU8,
     /// Whether the standby is in the ready queue.
     stands_by: AtomicBool,
     bench: ShortLock<Bench>,
-    /// The number of the next mate.
+    /// The number of the next member.
     next: AtomicU64,
 }
 
-/// What a mate that runs is to do.
+/// What a member that runs is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Hold the seat.
+    /// Hold the lead.
     Serve,
     /// Stay behind the holder.
     Yield,
@@ -77,11 +77,11 @@ pub(crate) enum Order {
     Rest,
 }
 
-impl Seat {
-    /// A seat that nobody holds.
+impl Lead {
+    /// A lead that nobody holds.
     pub(crate) fn new() -> Self {
         Self {
-            bell: AutoEvent::new(),
+            wake_event: AutoEvent::new(),
             holder: AtomicU64::new(0),
             phase: AtomicU8::new(Phase::Works as u8),
             stands_by: AtomicBool::new(false),
@@ -90,16 +90,16 @@ impl Seat {
         }
     }
 
-    /// A further mate.
-    pub(crate) fn mate(&self) -> Arc<Mate> {
+    /// A further member.
+    pub(crate) fn member(&self) -> Arc<Member> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let bell = AutoEvent::new();
-        Arc::new(Mate { number, bell })
+        let wake_event = AutoEvent::new();
+        Arc::new(Member { number, wake_event })
     }
 
-    /// Whether a mate holds the seat.
-    pub(crate) fn is_held_by(&self, mate: &Mate) -> bool {
-        self.holder.load(Ordering::Relaxed) == mate.number
+    /// Whether a member holds the lead.
+    pub(crate) fn is_held_by(&self, member: &Member) -> bool {
+        self.holder.load(Ordering::Relaxed) == member.number
     }
 
     /// Says what the holder, which calls this, does next.
@@ -107,8 +107,8 @@ impl Seat {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// What a mate is to do that runs, and is the standby or the first.
-    pub(crate) fn order(&self, mate: &Mate) -> Order {
+    /// What a member is to do that runs, and is the standby or the first.
+    pub(crate) fn order(&self, member: &Member) -> Order {
         let phase = self.phase.load(Ordering::Relaxed);
         if phase == Phase::Yields as u8 {
             Order::Yield
@@ -116,7 +116,7 @@ impl Seat {
             self.stands_by.store(false, Ordering::Relaxed);
             Order::Rest
         } else {
-            self.holder.store(mate.number, Ordering::Relaxed);
+            self.holder.store(member.number, Ordering::Relaxed);
             self.bench.lock().standby = None;
             self.stands_by.store(false, Ordering::Relaxed);
             Order::Serve
@@ -128,66 +128,66 @@ impl Seat {
         self.stands_by.load(Ordering::Relaxed)
     }
 
-    /// Calls a mate to stand by, unless one does. Returns a new mate that needs a fibre, which
+    /// Calls a member to stand by, unless one does. Returns a new member that needs a fibre, which
     /// stands by as soon as it has one.
-    pub(crate) fn call_standby(&self) -> Option<Arc<Mate>> {
+    pub(crate) fn call_standby(&self) -> Option<Arc<Member>> {
         if self.has_standby() {
             return None;
         }
         let mut bench = self.bench.lock();
         let known = bench.standby.take().or_else(|| bench.spares.pop());
         let is_new = known.is_none();
-        let mate = known.unwrap_or_else(|| self.mate());
-        bench.standby = Some(Arc::clone(&mate));
+        let member = known.unwrap_or_else(|| self.member());
+        bench.standby = Some(Arc::clone(&member));
         drop(bench);
         self.stands_by.store(true, Ordering::Relaxed);
         if is_new {
-            return Some(mate);
+            return Some(member);
         }
-        mate.bell.set();
+        member.wake_event.set();
         None
     }
 
-    /// Says that a new mate got no fibre.
+    /// Says that a new member got no fibre.
     pub(crate) fn dismiss_standby(&self) {
         self.bench.lock().standby = None;
         self.stands_by.store(false, Ordering::Relaxed);
     }
 
-    /// Makes a mate spare that has lost the seat. Returns `false` if it is to end.
-    pub(crate) fn leave(&self, mate: &Arc<Mate>) -> bool {
+    /// Makes a member spare that has lost the lead. Returns `false` if it is to end.
+    pub(crate) fn leave(&self, member: &Arc<Member>) -> bool {
         let mut bench = self.bench.lock();
         let is_kept = !bench.has_ended && bench.spares.len() < SPARES;
         if is_kept {
-            bench.spares.push(Arc::clone(mate));
+            bench.spares.push(Arc::clone(member));
         }
         is_kept
     }
 
-    /// Wakes all mates to their end.
+    /// Wakes all members to their end.
     pub(crate) fn end(&self) {
         let mut bench = self.bench.lock();
         bench.has_ended = true;
         let standby = bench.standby.take();
         let spares = std::mem::take(&mut bench.spares);
         drop(bench);
-        self.bell.set();
-        for mate in standby.iter().chain(&spares) {
-            mate.bell.set();
+        self.wake_event.set();
+        for member in standby.iter().chain(&spares) {
+            member.wake_event.set();
         }
     }
 
-    /// Whether mates are to end.
+    /// Whether members are to end.
     pub(crate) fn has_ended(&self) -> bool {
         self.bench.lock().has_ended
     }
 }
 
-impl Mate {
+impl Member {
     /// Waits until it is called to stand by. `false`: its cluster cancels what has not ended.
     /// Blocks the fibre.
     #[must_use]
     pub(crate) fn rest(&self) -> bool {
-        self.bell.wait_within(Limit::Cancellation).is_ok()
+        self.wake_event.wait_within(Limit::Cancellation).is_ok()
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 /// How often a thread has been asked for something. It may lie in memory of several processes.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(crate) struct Bell(AtomicU32);
+pub(crate) struct Notifier(AtomicU32);
 
-impl Bell {
-    /// A bell that has not been rung.
+impl Notifier {
+    /// A notifier that has not been rung.
     pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
@@ -41,10 +41,10 @@ mod tests {
 
     #[test]
     fn a_bell_that_has_rung_lets_nobody_sleep() {
-        let bell = Bell::new();
-        let before = bell.rung();
-        bell.ring();
-        bell.sleep(before, None);
-        assert_eq!(bell.rung(), before + 1);
+        let notifier = Notifier::new();
+        let before = notifier.rung();
+        notifier.ring();
+        notifier.sleep(before, None);
+        assert_eq!(notifier.rung(), before + 1);
     }
 }

@@ -1,9 +1,9 @@
-//! What all processors share: the board, their seats, and whether they go on.
+//! What all processors share: the scheduler, their leads, and whether they go on.
 
-use crate::board::{Board, Calls};
 use crate::colour::Colour;
 use crate::handler::Event;
-use crate::seat::Seat;
+use crate::lead::Lead;
+use crate::scheduler::{Calls, Scheduler};
 use fibre_core::Cluster;
 use fibre_core::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::any::Any;
@@ -28,9 +28,9 @@ pub(crate) struct Counts {
 }
 
 /// What all processors share.
-pub(crate) struct Hall {
-    pub(crate) board: Board<Event>,
-    pub(crate) seats: Box<[Seat]>,
+pub(crate) struct Runtime {
+    pub(crate) scheduler: Scheduler<Event>,
+    pub(crate) leads: Box<[Lead]>,
     pub(crate) counts: Box<[Counts]>,
     pub(crate) cluster: Cluster,
     /// Whether handlers' penalties count.
@@ -44,24 +44,24 @@ pub(crate) struct Hall {
     pub(crate) refused: AtomicU64,
     /// Everything has run.
     pub(crate) is_over: AtomicBool,
-    /// Lets the mates begin.
+    /// Lets the members begin.
     pub(crate) opened: fibre_sync::Event,
-    /// Handlers that have released their colours, and will want them back from a mate.
+    /// Handlers that have released their colours, and will want them back from a member.
     pub(crate) released: AtomicUsize,
-    /// Mates and watchers that have not ended.
+    /// Members and watchers that have not ended.
     pub(crate) alive: AtomicUsize,
     /// Set when all of them have, or have been left behind by their cluster.
     pub(crate) ended: fibre_sync::Event,
 }
 
-/// A fibre that the end of the hall waits for, until this is dropped.
-pub(crate) struct Life(Arc<Hall>);
+/// A fibre that the end of the runtime waits for, until this is dropped.
+pub(crate) struct Life(Arc<Runtime>);
 
 impl Life {
     /// Begins one.
-    pub(crate) fn begin(hall: &Arc<Hall>) -> Self {
-        hall.alive.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(hall))
+    pub(crate) fn begin(runtime: &Arc<Runtime>) -> Self {
+        runtime.alive.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(runtime))
     }
 }
 
@@ -74,11 +74,11 @@ impl Drop for Life {
     }
 }
 
-impl Hall {
+impl Runtime {
     /// Posts an event. Returns whether it was accepted.
     pub(crate) fn post(&self, colour: Colour, mut event: Event) -> bool {
         event.weigh(self.penalties);
-        let posted = self.board.post(colour, event);
+        let posted = self.scheduler.post(colour, event);
         self.after_post(posted)
     }
 
@@ -97,34 +97,34 @@ impl Hall {
         }
     }
 
-    /// Wakes whom the board has named.
+    /// Wakes whom the scheduler has named.
     pub(crate) fn follow(&self, calls: Calls) {
         for processor in [calls.owner, calls.thief].into_iter().flatten() {
-            self.seats[processor].bell.set();
+            self.leads[processor].wake_event.set();
         }
     }
 
     /// Begins to stop: no events are accepted from now on.
     pub(crate) fn stop(&self, drops: bool) {
         self.drops.fetch_or(drops, Ordering::Relaxed);
-        self.board.close();
+        self.scheduler.close();
         self.is_stopping.store(true, Ordering::Release);
-        for seat in &self.seats {
-            seat.bell.set();
+        for lead in &self.leads {
+            lead.wake_event.set();
         }
     }
 
-    /// Ends all mates if the stop has begun and everything has run. Returns whether that is so.
+    /// Ends all members if the stop has begun and everything has run. Returns whether that is so.
     pub(crate) fn end_if_quiet(&self) -> bool {
         if self.is_over.load(Ordering::Acquire) {
             return true;
         }
-        if !self.is_stopping.load(Ordering::Acquire) || !self.board.is_quiet() {
+        if !self.is_stopping.load(Ordering::Acquire) || !self.scheduler.is_quiet() {
             return false;
         }
         if !self.is_over.swap(true, Ordering::AcqRel) {
-            for seat in &self.seats {
-                seat.end();
+            for lead in &self.leads {
+                lead.end();
             }
         }
         true
@@ -134,7 +134,7 @@ impl Hall {
     /// counted, and nobody waits any more.
     pub(crate) fn end_with_cluster(&self) {
         self.is_over.store(true, Ordering::Release);
-        let pending = self.board.take_all();
+        let pending = self.scheduler.take_all();
         self.refused
             .fetch_add(pending.len() as u64, Ordering::Relaxed);
         drop(pending);

@@ -101,11 +101,11 @@ pub unsafe extern "C" fn fibre_attr_getstack(
     stack: *mut *mut c_void,
     size: *mut usize,
 ) -> c_int {
-    read(attr, stack, |attr| match attr.given_stack() {
+    read(attr, stack, |attr| match attr.attr_stack() {
         None => ptr::null_mut(),
         Some(stack) => ptr::with_exposed_provenance_mut(stack.start),
     });
-    read(attr, size, |attr| match attr.given_stack() {
+    read(attr, size, |attr| match attr.attr_stack() {
         None => attr.stack_size(),
         Some(stack) => stack.len(),
     })

@@ -1,51 +1,52 @@
-//! A processor's own roster as others see it: how to reach it, and how to look while a fibre runs.
+//! A processor's own fibre list as others see it: how to reach it, and how to look while a fibre
+//! runs.
 
-use super::{ControlBlock, FibreRef, Roster};
+use super::{ControlBlock, FibreList, FibreRef};
 use crate::queue::Link;
-use crate::sync::glances::Glances;
+use crate::sync::readers::Readers;
 use crate::sync::{AtomicPtr, Ordering};
 use std::ptr::NonNull;
 
-/// A processor's own roster. It exists only as long as the processor does.
+/// A processor's own fibre list. It exists only as long as the processor does.
 #[derive(Debug)]
-pub(crate) struct RosterRef {
-    /// The roster.
-    roster: NonNull<Roster>,
+pub(crate) struct FibreListRef {
+    /// The fibre list.
+    fibre_list: NonNull<FibreList>,
     /// The means to look at it while a fibre runs.
-    glances: NonNull<Glances>,
+    readers: NonNull<Readers>,
     /// The node of that fibre.
     running: NonNull<AtomicPtr<Link>>,
 }
 
 // SAFETY: each use of it is argued where it is used.
-unsafe impl Send for RosterRef {}
+unsafe impl Send for FibreListRef {}
 
-impl RosterRef {
-    /// The reference to this roster.
+impl FibreListRef {
+    /// The reference to this fibre list.
     ///
     /// # Safety
     ///
     /// The three are a processor's, which stays where it is for as long as this exists.
     pub(crate) unsafe fn new(
-        roster: &Roster,
-        glances: &Glances,
+        fibre_list: &FibreList,
+        readers: &Readers,
         running: &AtomicPtr<Link>,
     ) -> Self {
         Self {
-            roster: NonNull::from(roster),
-            glances: NonNull::from(glances),
+            fibre_list: NonNull::from(fibre_list),
+            readers: NonNull::from(readers),
             running: NonNull::from(running),
         }
     }
 
-    /// Returns the roster.
+    /// Returns the fibre list.
     ///
     /// # Safety
     ///
-    /// Nobody changes the roster meanwhile.
-    pub(crate) unsafe fn get(&self) -> &Roster {
+    /// Nobody changes the fibre list meanwhile.
+    pub(crate) unsafe fn get(&self) -> &FibreList {
         // SAFETY: the processor is there, as `new` was promised.
-        unsafe { self.roster.as_ref() }
+        unsafe { self.fibre_list.as_ref() }
     }
 
     /// The address of the fibre that the processor ran a moment ago; null if there was none.
@@ -56,11 +57,11 @@ impl RosterRef {
         running.load(Ordering::Relaxed).cast_const().cast()
     }
 
-    /// [`Glances::look`] at the roster, with the fibre that the processor runs.
+    /// [`Readers::look`] at the fibre list, with the fibre that the processor runs.
     pub(crate) fn look<R>(&self, look: impl FnOnce(FibreRef) -> R) -> Option<R> {
         // SAFETY: the processor is there, as `new` was promised.
-        let (glances, running) = unsafe { (self.glances.as_ref(), self.running.as_ref()) };
+        let (readers, running) = unsafe { (self.readers.as_ref(), self.running.as_ref()) };
         // What runs is a fibre, and its block begins with the node.
-        glances.look(running, |node| look(node.cast()))
+        readers.look(running, |node| look(node.cast()))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The tree of a cluster's processors.
 #[derive(Debug)]
-pub(crate) struct Hierarchy {
+pub(crate) struct ProcessorTree {
     /// The tree.
     pub tree: Tree,
     /// The place in `polling` of each processor's node.
@@ -21,7 +21,7 @@ pub(crate) struct Hierarchy {
 #[derive(Debug)]
 pub(crate) struct Polling<'a>(&'a AtomicUsize);
 
-impl Hierarchy {
+impl ProcessorTree {
     /// A tree without anybody who looks for work.
     pub(crate) fn new(tree: Tree) -> Self {
         let nodes = tree.nodes();
@@ -77,9 +77,12 @@ mod tests {
     #[test]
     fn thieves_are_counted_by_node() {
         let machine: Topology = "2 nodes x 2 cores".parse().unwrap();
-        let hierarchy = Hierarchy::new(machine.tree(&each([0, 2, 1, 3])));
-        let (first, second) = (hierarchy.begin_polling(0), hierarchy.begin_polling(2));
-        let counts = || [0, 1, 2, 3].map(|processor| hierarchy.polling(processor));
+        let processor_tree = ProcessorTree::new(machine.tree(&each([0, 2, 1, 3])));
+        let (first, second) = (
+            processor_tree.begin_polling(0),
+            processor_tree.begin_polling(2),
+        );
+        let counts = || [0, 1, 2, 3].map(|processor| processor_tree.polling(processor));
         assert_eq!(counts(), [2, 0, 2, 0]);
         drop(first);
         assert_eq!(counts(), [1, 0, 1, 0]);
@@ -90,8 +93,8 @@ mod tests {
     /// Hubs are counted, over the processors that there are by then.
     #[test]
     fn hubs_take_turns() {
-        let hierarchy = Hierarchy::new(Tree::flat(4));
-        let three = |there| [(); 3].map(|()| hierarchy.hub_processor(there));
+        let processor_tree = ProcessorTree::new(Tree::flat(4));
+        let three = |there| [(); 3].map(|()| processor_tree.hub_processor(there));
         assert_eq!(three(2), [0, 1, 0]);
         assert_eq!(three(3), [0, 1, 2]);
     }

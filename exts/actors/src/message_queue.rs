@@ -1,14 +1,15 @@
 //! The messages of an unbounded mailbox: put in one by one, taken out all at once.
 //!
-//! Senders push into the buffer of a [`Pile`], under the mailbox's lock. The actor takes all there
-//! is in a few instructions, into its [`Backlog`], and leaves the buffer that it has emptied before
-//! in its place. So the lock is taken once per message on one side only, and two buffers go round.
+//! Senders push into the buffer of a [`MessageQueue`], under the mailbox's lock. The actor takes
+//! all there is in a few instructions, into its [`Backlog`], and leaves the buffer that it has
+//! emptied before in its place. So the lock is taken once per message on one side only, and two
+//! buffers go round.
 //!
 //! A buffer that is full is put aside, and a larger one goes on, so no message is ever copied from
 //! buffer to buffer. Buffers are put aside newest first, and the actor turns their order round when
 //! it has given the lock back.
 //!
-//! The pile is used under a lock that is held for a few instructions. So it neither allocates nor
+//! The queue is used under a lock that is held for a few instructions. So it neither allocates nor
 //! frees: its user brings room, and drops what comes back.
 
 use fibre_core::internal::drop_quietly;
@@ -33,7 +34,7 @@ pub(crate) struct Aside<M> {
 }
 
 /// The messages that the actor has not taken.
-pub(crate) struct Pile<M> {
+pub(crate) struct MessageQueue<M> {
     /// The newest messages, and the room for more.
     filling: Vec<M>,
     /// The older ones, in full buffers, the newest first.
@@ -43,11 +44,11 @@ pub(crate) struct Pile<M> {
 /// Room for more messages, made without the lock.
 pub(crate) struct Room<M>(Box<Aside<M>>);
 
-/// What was taken out of a pile: the newest messages, and the older ones.
+/// What was taken out of a queue: the newest messages, and the older ones.
 pub(crate) struct Taken<M>(Vec<M>, Option<Box<Aside<M>>>);
 
-impl<M> Pile<M> {
-    /// An empty pile without memory.
+impl<M> MessageQueue<M> {
+    /// An empty queue without memory.
     pub(crate) const fn new() -> Self {
         Self {
             filling: Vec::new(),
@@ -179,7 +180,7 @@ impl<M> Backlog<M> {
         mem::take(&mut self.current).into()
     }
 
-    /// Adds what was taken out of a pile, to an empty backlog.
+    /// Adds what was taken out of a queue, to an empty backlog.
     #[inline]
     pub(crate) fn fill(&mut self, Taken(newest, full): Taken<M>) {
         if full.is_none() {
@@ -241,7 +242,7 @@ impl<M> Drop for Backlog<M> {
     }
 }
 
-impl<M> Drop for Pile<M> {
+impl<M> Drop for MessageQueue<M> {
     /// Drops what nobody has taken, buffer by buffer.
     fn drop(&mut self) {
         if !self.is_empty() {
@@ -257,34 +258,35 @@ mod tests {
     use std::cell::Cell;
 
     /// Puts a message in, as senders do.
-    fn put<M>(pile: &mut Pile<M>, message: M) {
-        if let Some(room) = pile.lacks_room() {
+    fn put<M>(message_queue: &mut MessageQueue<M>, message: M) {
+        if let Some(room) = message_queue.lacks_room() {
             assert!(
-                pile.bring(Room::new(room))
+                message_queue
+                    .bring(Room::new(room))
                     .is_none_or(|room| room.0.messages.is_empty())
             );
         }
-        pile.put(message);
+        message_queue.put(message);
     }
 
     /// Takes all messages, as the actor does.
-    fn take<M>(pile: &mut Pile<M>, backlog: &mut Backlog<M>) {
-        let taken = pile.take(backlog.give_buffer());
+    fn take<M>(message_queue: &mut MessageQueue<M>, backlog: &mut Backlog<M>) {
+        let taken = message_queue.take(backlog.give_buffer());
         backlog.fill(taken);
     }
 
     #[test]
     fn messages_come_out_as_they_went_in() {
-        let (mut pile, mut backlog) = (Pile::new(), Backlog::new());
+        let (mut message_queue, mut backlog) = (MessageQueue::new(), Backlog::new());
         let (mut next, mut expected) = (0_u64, 0);
         for round in 0..40 {
             for _ in 0..round * round {
-                put(&mut pile, next);
+                put(&mut message_queue, next);
                 next += 1;
             }
-            assert_eq!(pile.is_empty(), round == 0);
-            take(&mut pile, &mut backlog);
-            assert!(pile.is_empty());
+            assert_eq!(message_queue.is_empty(), round == 0);
+            take(&mut message_queue, &mut backlog);
+            assert!(message_queue.is_empty());
             while let Some(message) = backlog.pop() {
                 assert_eq!(message, expected);
                 expected += 1;
@@ -296,56 +298,58 @@ mod tests {
 
     #[test]
     fn two_buffers_go_round() {
-        let (mut pile, mut backlog) = (Pile::new(), Backlog::new());
+        let (mut message_queue, mut backlog) = (MessageQueue::new(), Backlog::new());
         for _ in 0..2 {
-            put(&mut pile, 1);
-            take(&mut pile, &mut backlog);
+            put(&mut message_queue, 1);
+            take(&mut message_queue, &mut backlog);
             while backlog.pop().is_some() {}
         }
         for _ in 0..100 {
-            assert_eq!(pile.lacks_room(), None);
-            put(&mut pile, 1);
-            take(&mut pile, &mut backlog);
+            assert_eq!(message_queue.lacks_room(), None);
+            put(&mut message_queue, 1);
+            take(&mut message_queue, &mut backlog);
             while backlog.pop().is_some() {}
         }
     }
 
     #[test]
     fn room_is_brought_by_several_and_used_once() {
-        let mut pile = Pile::new();
+        let mut message_queue = MessageQueue::new();
         assert!(
-            pile.bring(Room::new(4))
+            message_queue
+                .bring(Room::new(4))
                 .is_some_and(|room| room.0.messages.capacity() == 0)
         );
         assert!(
-            pile.bring(Room::new(8))
+            message_queue
+                .bring(Room::new(8))
                 .is_some_and(|room| room.0.messages.capacity() == 8)
         );
-        (0..4).for_each(|number| pile.put(number));
-        assert!(pile.bring(Room::new(8)).is_none());
-        pile.put(4);
+        (0..4).for_each(|number| message_queue.put(number));
+        assert!(message_queue.bring(Room::new(8)).is_none());
+        message_queue.put(4);
         let mut backlog = Backlog::new();
-        take(&mut pile, &mut backlog);
+        take(&mut message_queue, &mut backlog);
         assert!(std::iter::from_fn(|| backlog.pop()).eq(0..5));
     }
 
     #[test]
     fn an_idle_actor_keeps_one_small_buffer() {
-        let mut pile = Pile::<[u8; 64]>::new();
-        assert_eq!(pile.keep_one(Vec::with_capacity(4)).capacity(), 0);
-        assert_eq!(pile.keep_one(Vec::with_capacity(8)).capacity(), 8);
-        let mut pile = Pile::<[u8; 64]>::new();
+        let mut message_queue = MessageQueue::<[u8; 64]>::new();
+        assert_eq!(message_queue.keep_one(Vec::with_capacity(4)).capacity(), 0);
+        assert_eq!(message_queue.keep_one(Vec::with_capacity(8)).capacity(), 8);
+        let mut message_queue = MessageQueue::<[u8; 64]>::new();
         let (empty, large) = (Vec::new(), Vec::with_capacity(1000));
-        pile.take(large);
-        assert_eq!(pile.keep_one(empty).capacity(), 1000);
-        assert!(pile.lacks_room().is_some());
+        message_queue.take(large);
+        assert_eq!(message_queue.keep_one(empty).capacity(), 1000);
+        assert!(message_queue.lacks_room().is_some());
     }
 
     #[test]
     fn messages_without_a_size_need_no_memory() {
-        let (mut pile, mut backlog) = (Pile::new(), Backlog::new());
-        (0..1000).for_each(|_| put(&mut pile, ()));
-        take(&mut pile, &mut backlog);
+        let (mut message_queue, mut backlog) = (MessageQueue::new(), Backlog::new());
+        (0..1000).for_each(|_| put(&mut message_queue, ()));
+        take(&mut message_queue, &mut backlog);
         assert_eq!(std::iter::from_fn(|| backlog.pop()).count(), 1000);
     }
 
@@ -362,9 +366,9 @@ mod tests {
     #[test]
     fn a_message_whose_drop_panics_takes_no_other_along() {
         let count = Cell::new(0);
-        let mut pile = Pile::new();
-        (0..100).for_each(|_| put(&mut pile, Counted(&count)));
-        drop(pile);
+        let mut message_queue = MessageQueue::new();
+        (0..100).for_each(|_| put(&mut message_queue, Counted(&count)));
+        drop(message_queue);
         assert_eq!(count.get(), 100);
     }
 }

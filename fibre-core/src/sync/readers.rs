@@ -27,9 +27,9 @@ const SHARED: u32 = 1 << 31;
 
 /// The number of lookers at a processor.
 #[derive(Debug)]
-pub struct Glances(AtomicU32);
+pub struct Readers(AtomicU32);
 
-impl Glances {
+impl Readers {
     /// No looker. If what there is to see is `shared` with other processors, the processor never
     /// has it to itself.
     #[must_use]
@@ -44,15 +44,15 @@ impl Glances {
     pub fn may_change(&self) -> bool {
         light_barrier();
         let looking = self.0.load(Ordering::SeqCst);
-        looking == 0 || planted("glances: a change is made while somebody looks")
+        looking == 0 || planted("readers: a change is made while somebody looks")
     }
 
     /// Waits until there is no looker. Called by the processor, which runs no fibre.
     #[cold]
     pub fn await_change(&self) {
-        let mut patience = Backoff::new();
+        let mut backoff = Backoff::new();
         while !self.may_change() {
-            patience.wait();
+            backoff.wait();
         }
     }
 
@@ -78,7 +78,7 @@ impl Glances {
         }
         self.0.fetch_add(1, Ordering::SeqCst);
         let _leave = Leave(&self.0);
-        if !planted("glances: no barrier") {
+        if !planted("readers: no barrier") {
             membarrier_all();
         }
         NonNull::new(running.load(Ordering::Acquire)).map(look)
@@ -100,22 +100,22 @@ mod tests {
 
     /// What a processor changes: two numbers that are equal, except while it changes them.
     struct Desk {
-        glances: Glances,
+        readers: Readers,
         running: AtomicPtr<u64>,
         numbers: [Cell<u64>; 2],
     }
 
-    // SAFETY: the glances guard the cells; the test checks that they do.
+    // SAFETY: the readers guard the cells; the test checks that they do.
     unsafe impl Sync for Desk {}
 
     #[test]
     fn what_is_seen_is_whole() {
         const LOOKS: u32 = 2000;
-        if !Glances::can_look() {
+        if !Readers::can_look() {
             return;
         }
         let desk = &Desk {
-            glances: Glances::new(false),
+            readers: Readers::new(false),
             running: AtomicPtr::new(ptr::null_mut()),
             numbers: [Cell::new(0), Cell::new(0)],
         };
@@ -124,8 +124,8 @@ mod tests {
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     desk.running.store(ptr::null_mut(), Ordering::Relaxed);
-                    if !desk.glances.may_change() {
-                        desk.glances.await_change();
+                    if !desk.readers.may_change() {
+                        desk.readers.await_change();
                     }
                     for number in &desk.numbers {
                         number.set(number.get() + 1);
@@ -138,7 +138,7 @@ mod tests {
             });
             let mut seen = 0;
             while seen < LOOKS {
-                let numbers = desk.glances.look(&desk.running, |_| {
+                let numbers = desk.readers.look(&desk.running, |_| {
                     let first = desk.numbers[0].get();
                     (0..50).for_each(|_| std::hint::spin_loop());
                     (first, desk.numbers[1].get())
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn who_shares_is_never_alone() {
-        assert!(!Glances::new(true).may_change());
-        assert!(Glances::new(false).may_change());
+        assert!(!Readers::new(true).may_change());
+        assert!(Readers::new(false).may_change());
     }
 }

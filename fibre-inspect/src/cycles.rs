@@ -1,14 +1,14 @@
-//! Circles of fibres that each wait for what the next one has.
+//! Cycles of fibres that each wait for what the next one has.
 
 use std::collections::HashMap;
 
-/// The circles among fibres that wait, given as the fibre's number and that of the owner of what it
-/// waits for. Each circle once, the fibre first that comes first.
-pub(crate) fn circles(waits: &[(u64, u64)]) -> Vec<Vec<u64>> {
+/// The cycles among fibres that wait, given as the fibre's number and that of the owner of what it
+/// waits for. Each cycle once, the fibre first that comes first.
+pub(crate) fn cycles(waits: &[(u64, u64)]) -> Vec<Vec<u64>> {
     let owners: HashMap<u64, u64> = waits.iter().copied().collect();
     // The walk that met a fibre.
     let mut met: HashMap<u64, u64> = HashMap::new();
-    let mut circles = Vec::new();
+    let mut cycles = Vec::new();
     for (first, _) in waits {
         let mut path = Vec::new();
         let mut at = Some(*first);
@@ -18,10 +18,10 @@ pub(crate) fn circles(waits: &[(u64, u64)]) -> Vec<Vec<u64>> {
             at = owners.get(&id).copied();
         }
         if let Some(begin) = at.and_then(|id| path.iter().position(|other| *other == id)) {
-            circles.push(path.split_off(begin));
+            cycles.push(path.split_off(begin));
         }
     }
-    circles
+    cycles
 }
 
 #[cfg(test)]
@@ -30,9 +30,9 @@ mod tests {
 
     #[test]
     fn circles_are_found_once_and_chains_are_none() {
-        assert_eq!(circles(&[(1, 2), (2, 3), (3, 2), (4, 1)]), [[2, 3]]);
-        assert_eq!(circles(&[(1, 1)]), [[1]]);
-        assert!(circles(&[(1, 2), (2, 3)]).is_empty());
-        assert_eq!(circles(&[(5, 6), (6, 5), (8, 7), (7, 8)]), [[5, 6], [8, 7]]);
+        assert_eq!(cycles(&[(1, 2), (2, 3), (3, 2), (4, 1)]), [[2, 3]]);
+        assert_eq!(cycles(&[(1, 1)]), [[1]]);
+        assert!(cycles(&[(1, 2), (2, 3)]).is_empty());
+        assert_eq!(cycles(&[(5, 6), (6, 5), (8, 7), (7, 8)]), [[5, 6], [8, 7]]);
     }
 }

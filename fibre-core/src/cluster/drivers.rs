@@ -20,9 +20,9 @@ pub struct Drivers<'a> {
 
 /// Wakes processors of a cluster that have nothing to run. Keeps no cluster alive.
 #[derive(Debug, Clone)]
-pub struct Bell(Weak<SharedQueues>);
+pub struct IdleWaker(Weak<SharedQueues>);
 
-/// Calls `f` with the halts of the caller's cluster; on a thread that is no processor, of the
+/// Calls `f` with the drivers of the caller's cluster; on a thread that is no processor, of the
 /// default cluster, with the processor chosen by `spread`.
 ///
 /// For layers above that want to hear of events: they find what is theirs behind the trait object
@@ -71,13 +71,13 @@ impl Drivers<'_> {
         &self.domain.settings.name
     }
 
-    /// The bell that wakes its processors.
+    /// The waker that wakes its processors.
     #[must_use]
-    pub fn bell(&self) -> Bell {
-        Bell(Arc::downgrade(&self.domain.commons))
+    pub fn idle_waker(&self) -> IdleWaker {
+        IdleWaker(Arc::downgrade(&self.domain.shared_queues))
     }
 
-    /// The halt of the caller's processor, where each has its own.
+    /// The driver of the caller's processor, where each has its own.
     ///
     /// When a cluster is first asked, all of its processors get one by `make`, because later
     /// there may be no descriptors left for it. A processor that got none borrows another's.
@@ -91,11 +91,11 @@ impl Drivers<'_> {
     ) -> io::Result<Arc<dyn Driver>> {
         let queues = self.domain.queues();
         let mut error = None;
-        if queues[self.wanted].halt().is_none() {
-            for queue in queues.iter().filter(|queue| queue.halt().is_none()) {
+        if queues[self.wanted].driver().is_none() {
+            for queue in queues.iter().filter(|queue| queue.driver().is_none()) {
                 match make() {
-                    Ok(halt) => {
-                        queue.install_halt(halt);
+                    Ok(driver) => {
+                        queue.install_driver(driver);
                     }
                     Err(refused) => error = Some(refused),
                 }
@@ -104,14 +104,15 @@ impl Drivers<'_> {
         let nearest = queues[self.wanted..]
             .iter()
             .chain(&queues[..self.wanted])
-            .find_map(|queue| queue.halt());
+            .find_map(|queue| queue.driver());
         match nearest {
-            Some(halt) => Ok(Arc::clone(halt)),
+            Some(driver) => Ok(Arc::clone(driver)),
             None => Err(error.unwrap_or_else(|| io::Error::other("no processor can sleep"))),
         }
     }
 
-    /// The halt that all processors have in common, made by `make` when the cluster is first asked.
+    /// The driver that all processors have in common, made by `make` when the cluster is first
+    /// asked.
     ///
     /// # Errors
     ///
@@ -121,31 +122,31 @@ impl Drivers<'_> {
         make: impl FnOnce() -> io::Result<Arc<dyn Driver>>,
     ) -> io::Result<Arc<dyn Driver>> {
         let queue = &self.domain.queues()[self.wanted];
-        if let Some(halt) = queue.halt() {
-            return Ok(Arc::clone(halt));
+        if let Some(driver) = queue.driver() {
+            return Ok(Arc::clone(driver));
         }
         let _one_at_a_time = self.domain.installing.lock();
-        if let Some(halt) = queue.halt() {
-            return Ok(Arc::clone(halt));
+        if let Some(driver) = queue.driver() {
+            return Ok(Arc::clone(driver));
         }
-        let halt = make()?;
-        self.domain.commons.install_one_halt(&halt);
-        Ok(halt)
+        let driver = make()?;
+        self.domain.shared_queues.install_one_driver(&driver);
+        Ok(driver)
     }
 }
 
-impl Bell {
+impl IdleWaker {
     /// Wakes a processor that has nothing to run, if there is one. Any thread.
     pub fn ring(&self) {
-        if let Some(commons) = self.0.upgrade() {
-            commons.wake_next();
+        if let Some(shared_queues) = self.0.upgrade() {
+            shared_queues.wake_next();
         }
     }
 
     /// Whether a processor has nothing to run at this moment.
     #[must_use]
     pub fn is_any_idle(&self) -> bool {
-        let commons = self.0.upgrade();
-        commons.is_some_and(|commons| commons.idle.is_any())
+        let shared_queues = self.0.upgrade();
+        shared_queues.is_some_and(|shared_queues| shared_queues.idle.is_any())
     }
 }

@@ -4,7 +4,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a model fails by panicking")]
 
-use fibre_core::internal::glances::Glances;
+use fibre_core::internal::readers::Readers;
 use fibre_core::model::{self, finds_planted};
 use fibre_core::sync::{AtomicPtr, Ordering};
 use loom::cell::UnsafeCell;
@@ -14,12 +14,12 @@ use std::ptr::{null_mut, without_provenance_mut};
 
 /// A processor, and what it changes: the number of the fibre that it runs.
 struct Desk {
-    glances: Glances,
+    readers: Readers,
     running: AtomicPtr<u32>,
     number: UnsafeCell<usize>,
 }
 
-// SAFETY: the glances guard the cell; loom checks that they do.
+// SAFETY: the readers guard the cell; loom checks that they do.
 unsafe impl Sync for Desk {}
 // SAFETY: as above.
 unsafe impl Send for Desk {}
@@ -30,7 +30,7 @@ const FIBRES: [usize; 3] = [64, 128, 192];
 /// A processor runs one fibre after the other while `lookers` look.
 fn processor_and_lookers(lookers: usize, fibres: &[usize]) {
     let desk = Arc::new(Desk {
-        glances: Glances::new(false),
+        readers: Readers::new(false),
         running: AtomicPtr::new(without_provenance_mut(fibres[0])),
         number: UnsafeCell::new(fibres[0]),
     });
@@ -38,7 +38,7 @@ fn processor_and_lookers(lookers: usize, fibres: &[usize]) {
         .map(|_| {
             let desk = Arc::clone(&desk);
             thread::spawn(move || {
-                desk.glances.look(&desk.running, |running| {
+                desk.readers.look(&desk.running, |running| {
                     // SAFETY: what is being checked.
                     let number = desk.number.with(|number| unsafe { *number });
                     assert_eq!(number, running.as_ptr().addr());
@@ -48,8 +48,8 @@ fn processor_and_lookers(lookers: usize, fibres: &[usize]) {
         .collect();
     for next in &fibres[1..] {
         desk.running.store(null_mut(), Ordering::Relaxed);
-        if !desk.glances.may_change() {
-            desk.glances.await_change();
+        if !desk.readers.may_change() {
+            desk.readers.await_change();
         }
         // SAFETY: what is being checked.
         desk.number.with_mut(|number| unsafe { *number = *next });
@@ -70,14 +70,14 @@ fn what_is_looked_at_is_not_changed() {
 
 #[test]
 fn a_look_without_a_barrier_is_found() {
-    finds_planted("glances: no barrier", || {
+    finds_planted("readers: no barrier", || {
         processor_and_lookers(1, &FIBRES[..2]);
     });
 }
 
 #[test]
 fn a_change_that_looks_for_nobody_is_found() {
-    finds_planted("glances: a change is made while somebody looks", || {
+    finds_planted("readers: a change is made while somebody looks", || {
         processor_and_lookers(1, &FIBRES[..2]);
     });
 }

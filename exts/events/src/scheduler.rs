@@ -1,4 +1,4 @@
-//! The board: all colours, and the queues of all processors. Everything that happens to events
+//! The scheduler: all colours, and the queues of all processors. Everything that happens to events
 //! before and after their handlers run, and nothing that knows fibres: it says whom to wake, and
 //! its caller does that.
 //!
@@ -108,7 +108,7 @@ struct State<E> {
     sleeps: bool,
     /// Whether events from outside are refused.
     is_closed: bool,
-    /// Events that were posted here, and such that have run here, for [`Board::is_quiet`].
+    /// Events that were posted here, and such that have run here, for [`Scheduler::is_quiet`].
     accepted: u64,
     finished: u64,
 }
@@ -125,7 +125,7 @@ struct Core<E> {
 }
 
 /// All colours, and the queues of all processors.
-pub struct Board<E> {
+pub struct Scheduler<E> {
     rules: Rules,
     shards: Box<[ShortLock<Shard>]>,
     cores: Box<[Core<E>]>,
@@ -134,8 +134,8 @@ pub struct Board<E> {
     cost: AtomicU64,
 }
 
-impl<E: Load> Board<E> {
-    /// A board without colours.
+impl<E: Load> Scheduler<E> {
+    /// A scheduler without colours.
     #[must_use]
     pub fn new(processors: usize, rules: Rules) -> Self {
         let shard = |_| {
@@ -182,13 +182,13 @@ impl<E: Load> Board<E> {
     ///
     /// # Errors
     ///
-    /// The event, if the board has been closed.
+    /// The event, if the scheduler has been closed.
     pub fn post(&self, colour: Colour, event: E) -> Result<Calls, E> {
         self.post_somehow(colour, event, false)
     }
 
-    /// Posts an event that a closed board accepts, too: it belongs to one that has not finished,
-    /// and [`is_quiet`](Self::is_quiet) does not count it.
+    /// Posts an event that a closed scheduler accepts, too: it belongs to one that has not
+    /// finished, and [`is_quiet`](Self::is_quiet) does not count it.
     pub fn post_inner(&self, colour: Colour, event: E) -> Calls {
         let posted = self.post_somehow(colour, event, true);
         posted.unwrap_or_default()
@@ -256,7 +256,7 @@ impl<E: Load> Board<E> {
                 number
             }
             Spot::UnderWay => {
-                if !planted(faults::board::FORGETS_EARLY_EVENTS) {
+                if !planted(faults::scheduler::FORGETS_EARLY_EVENTS) {
                     state.early.push((Arc::clone(cell), event));
                 }
                 return Ok(Calls::default());
@@ -271,7 +271,7 @@ impl<E: Load> Board<E> {
         loop {
             let home = cell.home();
             let state = self.cores[home].state.lock();
-            if cell.home() == home || planted(faults::board::TRUSTS_THE_OLD_HOME) {
+            if cell.home() == home || planted(faults::scheduler::TRUSTS_THE_OLD_HOME) {
                 return (home, state);
             }
         }
@@ -397,7 +397,7 @@ impl<E: Load> Board<E> {
     fn retire(&self, processor: usize, mut retiring: Option<Arc<Cell>>) {
         while let Some(cell) = retiring {
             self.forget(cell);
-            if planted(faults::board::RETIRES_ONCE) {
+            if planted(faults::scheduler::RETIRES_ONCE) {
                 return;
             }
             let state = self.cores[processor].state.lock();
@@ -407,7 +407,7 @@ impl<E: Load> Board<E> {
 
     /// Forgets a colour, if it rests.
     fn forget(&self, cell: Arc<Cell>) {
-        let careless = planted(faults::board::RETIRES_WITHOUT_THE_SHARD);
+        let careless = planted(faults::scheduler::RETIRES_WITHOUT_THE_SHARD);
         let mut guard = (!careless).then(|| self.shard(&cell.colour).lock());
         let (_, mut state) = self.lock_home(&cell);
         let Spot::At(number) = cell.spot() else {
@@ -442,8 +442,8 @@ impl<E: Load> Board<E> {
         drop_quietly((key, gone, cell));
     }
 
-    /// Lets a processor without work sleep, as far as the board is concerned: whoever has something
-    /// for it wakes it from now on. Returns `false` if it has something to run already.
+    /// Lets a processor without work sleep, as far as the scheduler is concerned: whoever has
+    /// something for it wakes it from now on. Returns `false` if it has something to run already.
     #[must_use]
     pub fn sleep(&self, processor: usize) -> bool {
         let queue = self.queue_of(processor);
@@ -455,7 +455,7 @@ impl<E: Load> Board<E> {
             self.idlers.enter(processor);
             return true;
         }
-        if planted(faults::board::SLEEPS_IN_SILENCE) {
+        if planted(faults::scheduler::SLEEPS_IN_SILENCE) {
             drop(state);
             self.cores[queue].state.lock().sleeps = true;
         } else {
@@ -521,7 +521,7 @@ impl<E: Load> Board<E> {
         let cell = Arc::clone(&parcel.cell);
         let early = state.early.extract_if(.., |(of, _)| Arc::ptr_eq(of, &cell));
         let early: Vec<E> = early.map(|(_, event)| event).collect();
-        if planted(faults::board::EARLY_EVENTS_FIRST) {
+        if planted(faults::scheduler::EARLY_EVENTS_FIRST) {
             let stolen = mem::replace(&mut parcel.events, early.into());
             parcel.events.extend(stolen);
         } else {
@@ -585,7 +585,7 @@ impl<E: Load> Board<E> {
     }
 
     /// Whether all events that were accepted have finished. Says so for ever once it does, if the
-    /// board has been closed.
+    /// scheduler has been closed.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let (mut accepted, mut finished) = (0, 0);

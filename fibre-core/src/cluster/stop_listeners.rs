@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::{Arc, Weak};
 
 /// Something that has fibres of a cluster, or what fibres of it are to do.
-pub trait Resident: Send + Sync {
+pub trait StopListener: Send + Sync {
     /// The cluster is about to be stopped: the fibres that only wait for work are to end. Called on
     /// a fibre of the cluster, if there can be one; from then on the cluster waits for all fibres.
     fn cluster_stops(&self);
@@ -17,75 +17,78 @@ pub trait Resident: Send + Sync {
     fn cluster_has_stopped(&self);
 }
 
-/// The residents of one cluster.
+/// The stop listeners of one cluster.
 #[derive(Default)]
-pub(super) struct Residents(Mutex<List>);
+pub(super) struct StopListeners(Mutex<List>);
 
 /// What the lock protects.
 #[derive(Default)]
 struct List {
-    residents: Vec<Weak<dyn Resident>>,
+    stop_listeners: Vec<Weak<dyn StopListener>>,
     /// Whether the cluster is being stopped, or has been.
     stops: bool,
 }
 
-impl Residents {
+impl StopListeners {
     /// Adds one. `false`: the cluster is being stopped, or has been.
-    pub(super) fn add(&self, resident: Weak<dyn Resident>) -> bool {
+    pub(super) fn add(&self, stop_listener: Weak<dyn StopListener>) -> bool {
         let mut list = self.0.lock();
         if list.stops {
             return false;
         }
-        let residents = &mut list.residents;
-        if residents.len() == residents.capacity() {
-            residents.retain(|resident| resident.strong_count() > 0);
+        let stop_listeners = &mut list.stop_listeners;
+        if stop_listeners.len() == stop_listeners.capacity() {
+            stop_listeners.retain(|stop_listener| stop_listener.strong_count() > 0);
             // So that they are not looked through again soon.
-            residents.reserve(residents.len() + 1);
+            stop_listeners.reserve(stop_listeners.len() + 1);
         }
-        residents.push(resident);
+        stop_listeners.push(stop_listener);
         true
     }
 
-    /// The residents that have not been dropped.
-    fn all(list: &List) -> Vec<Arc<dyn Resident>> {
-        list.residents.iter().filter_map(Weak::upgrade).collect()
+    /// The stop listeners that have not been dropped.
+    fn all(list: &List) -> Vec<Arc<dyn StopListener>> {
+        list.stop_listeners
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
     }
 
     /// Tells all of them that the cluster is about to be stopped, once: on one of its fibres, which
     /// `spawn` makes if it can, as they run code of the program.
     pub(super) fn tell_of_stop(&self, spawn: impl FnOnce(Box<dyn FnOnce() + Send>) -> bool) {
-        let residents = {
+        let stop_listeners = {
             let mut list = self.0.lock();
             if mem::replace(&mut list.stops, true) {
                 return;
             }
             Self::all(&list)
         };
-        if residents.is_empty() {
+        if stop_listeners.is_empty() {
             return;
         }
-        let residents = Arc::new(residents);
-        let told = Arc::clone(&residents);
-        let tell = |residents: &[Arc<dyn Resident>]| {
-            for resident in residents {
-                resident.cluster_stops();
+        let stop_listeners = Arc::new(stop_listeners);
+        let told = Arc::clone(&stop_listeners);
+        let tell = |stop_listeners: &[Arc<dyn StopListener>]| {
+            for stop_listener in stop_listeners {
+                stop_listener.cluster_stops();
             }
         };
         if !spawn(Box::new(move || tell(&told))) {
-            tell(&residents);
+            tell(&stop_listeners);
         }
     }
 
     /// Tells all of them that the cluster has been stopped, once.
     pub(super) fn tell_of_end(&self) {
-        let residents = {
+        let stop_listeners = {
             let mut list = self.0.lock();
-            let residents = Self::all(&list);
-            list.residents = Vec::new();
-            residents
+            let stop_listeners = Self::all(&list);
+            list.stop_listeners = Vec::new();
+            stop_listeners
         };
-        for resident in residents {
-            resident.cluster_has_stopped();
+        for stop_listener in stop_listeners {
+            stop_listener.cluster_has_stopped();
         }
     }
 }

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 
 /// The queue. See the module text.
 #[derive(Debug)]
-pub struct LogicalQueue {
+pub struct MultilevelQueue {
     /// The nodes of normal priority, or of the background, whose queue has no other level.
     normal: BasicQueue,
     /// Whether `others` are in use. It never goes down.
@@ -33,7 +33,7 @@ pub struct LogicalQueue {
     kind: QueueKind,
 }
 
-impl LogicalQueue {
+impl MultilevelQueue {
     /// An empty queue made of queues of this kind.
     #[must_use]
     pub fn new(kind: QueueKind) -> Self {
@@ -220,20 +220,20 @@ mod tests {
     }
 
     /// Pushes a link that outlives the queue.
-    fn push(queue: &LogicalQueue, link: &Link) -> Pushed {
+    fn push(queue: &MultilevelQueue, link: &Link) -> Pushed {
         // SAFETY: the tests push each link once, and keep it.
         queue.push(unsafe { Runnable::new(NonNull::from(link)) })
     }
 
     /// Takes a node out.
-    fn pop(queue: &LogicalQueue) -> Popped<NonNull<Link>> {
+    fn pop(queue: &MultilevelQueue) -> Popped<NonNull<Link>> {
         queue.pop().map(|runnable| runnable.node())
     }
 
     #[test]
     fn higher_levels_come_first() {
         let links = [Level::Low, Level::Normal, Level::High, Level::High].map(link);
-        let queue = LogicalQueue::new(QueueKind::default());
+        let queue = MultilevelQueue::new(QueueKind::default());
         // The first turn of 64 is that of the lowest.
         let first = link(Level::Low);
         let _ = push(&queue, &first);
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_sleeper_is_told_of_the_first_use_of_a_level() {
         for level in [Level::High, Level::Normal, Level::Low] {
-            let queue = LogicalQueue::new(QueueKind::default());
+            let queue = MultilevelQueue::new(QueueKind::default());
             let [first, second] = [level, level].map(link);
             assert!(queue.arm());
             assert_eq!(push(&queue, &first), Pushed::WakeConsumer, "{level:?}");
@@ -275,7 +275,7 @@ mod tests {
             .iter()
             .flat_map(|kind| [Level::High, Level::Normal, Level::Low].map(|level| (*kind, level)))
         {
-            let queue = LogicalQueue::new(kind);
+            let queue = MultilevelQueue::new(kind);
             let [first, second] = [level, level].map(link);
             let _ = push(&queue, &first);
             assert_eq!(pop(&queue), Popped::Node(NonNull::from(&first)));
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn nodes_come_back() {
         for &kind in KINDS {
-            let queue = LogicalQueue::new(kind);
+            let queue = MultilevelQueue::new(kind);
             let links = [(); 3].map(|()| link(Level::Normal));
             for round in 0..4 {
                 let order: Vec<_> = (0..3).map(|place| &links[(place + round) % 3]).collect();
@@ -312,7 +312,7 @@ mod tests {
             .iter()
             .flat_map(|kind| [Level::High, Level::Normal, Level::Low].map(|level| (kind, level)))
         {
-            let queue = LogicalQueue::new(kind);
+            let queue = MultilevelQueue::new(kind);
             let links = [(); 3].map(|()| link(level));
             let node = |place: usize| Popped::Node(NonNull::from(&links[place]));
             for (place, link) in links.iter().enumerate() {
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn nodes_are_counted() {
         for &kind in KINDS {
-            let queue = LogicalQueue::new(kind);
+            let queue = MultilevelQueue::new(kind);
             // SAFETY: this thread is the owner.
             let counts = || [queue.count(9), unsafe { queue.count_own(9) }];
             assert_eq!(counts(), [Some(0); 2], "{kind:?}");
@@ -358,7 +358,7 @@ mod tests {
     fn the_lowest_has_its_turn() {
         let high: Vec<Link> = (0..200).map(|_| link(Level::High)).collect();
         let low = link(Level::Low);
-        let queue = LogicalQueue::new(QueueKind::default());
+        let queue = MultilevelQueue::new(QueueKind::default());
         let _ = push(&queue, &low);
         for link in &high {
             let _ = push(&queue, link);

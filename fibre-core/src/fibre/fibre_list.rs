@@ -3,13 +3,13 @@
 //! A processor finds its waiting fibres by it: to cancel them, and to report which are left. The
 //! processor that runs a fibre adds it when the fibre gets its stack, and takes it out when the
 //! fibre gives that back. So where started fibres stay with their processor, each processor has a
-//! roster that nobody else touches. Where they move, the cluster has one, behind a lock.
+//! fibre list that nobody else touches. Where they move, the cluster has one, behind a lock.
 
 use std::cell::Cell;
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
-/// The hook of a fibre in a roster. Belongs to the roster's owner.
+/// The hook of a fibre in a fibre list. Belongs to the fibre list's owner.
 #[derive(Debug)]
 pub(crate) struct Hook {
     /// The hook that was added before; null at the end.
@@ -22,7 +22,7 @@ impl Hook {
     /// Where the next hook is noted, for debuggers.
     pub(crate) const NEXT: usize = offset_of!(Self, next);
 
-    /// A hook that is in no roster.
+    /// A hook that is in no fibre list.
     pub(crate) const fn new() -> Self {
         Self {
             next: Cell::new(ptr::null()),
@@ -33,7 +33,7 @@ impl Hook {
 
 /// The list.
 #[derive(Debug)]
-pub(crate) struct Roster {
+pub(crate) struct FibreList {
     /// The hook that was added last.
     first: Cell<*const Hook>,
     /// Whether no processor is left to run the fibres that are in it, or come.
@@ -43,13 +43,13 @@ pub(crate) struct Roster {
 }
 
 // SAFETY: a plain list with an owner that may change; hooks are touched by the list's owner only.
-unsafe impl Send for Roster {}
+unsafe impl Send for FibreList {}
 
-impl Roster {
+impl FibreList {
     /// Where the first hook is noted, for debuggers.
     pub(crate) const FIRST: usize = offset_of!(Self, first);
 
-    /// An empty roster.
+    /// An empty fibre list.
     pub(crate) const fn new() -> Self {
         Self {
             first: Cell::new(ptr::null()),
@@ -58,15 +58,15 @@ impl Roster {
         }
     }
 
-    /// Begins a walk over the hooks that are in the roster now.
+    /// Begins a walk over the hooks that are in the fibre list now.
     pub(crate) fn begin_walk(&self) {
         self.walk.set(self.first.get());
     }
 
-    /// The next hook of the walk, if it is still in the roster. `None`: there is none left.
+    /// The next hook of the walk, if it is still in the fibre list. `None`: there is none left.
     pub(crate) fn walk_on(&self) -> Option<NonNull<Hook>> {
         let hook = NonNull::new(self.walk.get().cast_mut())?;
-        // SAFETY: a hook that leaves the roster passes the walk on, so this one is alive.
+        // SAFETY: a hook that leaves the fibre list passes the walk on, so this one is alive.
         self.walk.set(unsafe { hook.as_ref() }.next.get());
         Some(hook)
     }
@@ -86,7 +86,7 @@ impl Roster {
         self.left.get()
     }
 
-    /// Whether the roster is empty.
+    /// Whether the fibre list is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.first.get().is_null()
     }
@@ -95,8 +95,8 @@ impl Roster {
     ///
     /// # Safety
     ///
-    /// The hook is in no roster. It is a control block's, which stays where it is until the hook is
-    /// taken out. (Tests use bare hooks, and ask for no fibre.)
+    /// The hook is in no fibre list. It is a control block's, which stays where it is until the
+    /// hook is taken out. (Tests use bare hooks, and ask for no fibre.)
     #[inline]
     pub(crate) unsafe fn add(&self, hook: NonNull<Hook>) {
         let second = self.first.replace(hook.as_ptr());
@@ -114,7 +114,7 @@ impl Roster {
     ///
     /// # Safety
     ///
-    /// The hook is in this roster.
+    /// The hook is in this fibre list.
     #[inline]
     pub(crate) unsafe fn remove(&self, hook: NonNull<Hook>) {
         // SAFETY: hooks in the list are alive.
@@ -133,7 +133,7 @@ impl Roster {
         }
     }
 
-    /// Calls `f` for each fibre; `f` must not change the roster.
+    /// Calls `f` for each fibre; `f` must not change the fibre list.
     pub(crate) fn for_each(&self, mut f: impl FnMut(NonNull<Hook>)) {
         let mut at = self.first.get();
         while let Some(hook) = NonNull::new(at.cast_mut()) {
@@ -148,10 +148,10 @@ impl Roster {
 mod tests {
     use super::*;
 
-    /// The hooks in a roster, the last one first.
-    fn members(roster: &Roster) -> Vec<NonNull<Hook>> {
+    /// The hooks in a fibre list, the last one first.
+    fn members(fibre_list: &FibreList) -> Vec<NonNull<Hook>> {
         let mut members = Vec::new();
-        roster.for_each(|hook| members.push(hook));
+        fibre_list.for_each(|hook| members.push(hook));
         members
     }
 
@@ -159,45 +159,45 @@ mod tests {
     fn members_come_and_go_anywhere() {
         let hooks: Vec<Hook> = (0..4).map(|_| Hook::new()).collect();
         let at = |index: usize| NonNull::from(&hooks[index]);
-        let roster = Roster::new();
-        // SAFETY: each is in the roster when it is taken out, and not before.
+        let fibre_list = FibreList::new();
+        // SAFETY: each is in the fibre list when it is taken out, and not before.
         unsafe {
-            (0..4).for_each(|index| roster.add(at(index)));
-            assert_eq!(members(&roster), [at(3), at(2), at(1), at(0)]);
-            roster.remove(at(2));
-            assert_eq!(members(&roster), [at(3), at(1), at(0)]);
-            roster.remove(at(3));
-            roster.remove(at(0));
-            assert_eq!(members(&roster), [at(1)]);
-            roster.add(at(0));
-            roster.remove(at(1));
-            assert_eq!(members(&roster), [at(0)]);
-            roster.remove(at(0));
+            (0..4).for_each(|index| fibre_list.add(at(index)));
+            assert_eq!(members(&fibre_list), [at(3), at(2), at(1), at(0)]);
+            fibre_list.remove(at(2));
+            assert_eq!(members(&fibre_list), [at(3), at(1), at(0)]);
+            fibre_list.remove(at(3));
+            fibre_list.remove(at(0));
+            assert_eq!(members(&fibre_list), [at(1)]);
+            fibre_list.add(at(0));
+            fibre_list.remove(at(1));
+            assert_eq!(members(&fibre_list), [at(0)]);
+            fibre_list.remove(at(0));
         }
-        assert!(roster.is_empty());
+        assert!(fibre_list.is_empty());
     }
 
     #[test]
     fn a_walk_meets_those_that_stay() {
         let hooks: Vec<Hook> = (0..6).map(|_| Hook::new()).collect();
         let at = |index: usize| NonNull::from(&hooks[index]);
-        let roster = Roster::new();
-        // SAFETY: each is in the roster when it is taken out, and not before.
+        let fibre_list = FibreList::new();
+        // SAFETY: each is in the fibre list when it is taken out, and not before.
         unsafe {
-            (0..5).for_each(|index| roster.add(at(index)));
-            assert!(!roster.is_walked() && roster.walk_on().is_none());
-            roster.begin_walk();
-            assert_eq!(roster.walk_on(), Some(at(4)));
+            (0..5).for_each(|index| fibre_list.add(at(index)));
+            assert!(!fibre_list.is_walked() && fibre_list.walk_on().is_none());
+            fibre_list.begin_walk();
+            assert_eq!(fibre_list.walk_on(), Some(at(4)));
             // The one just met, the next one, one that is new, and the last one.
-            roster.remove(at(4));
-            roster.remove(at(3));
-            roster.add(at(5));
-            roster.remove(at(0));
-            assert_eq!(roster.walk_on(), Some(at(2)));
-            assert!(roster.is_walked());
-            assert_eq!(roster.walk_on(), Some(at(1)));
-            assert!(!roster.is_walked());
-            assert_eq!(roster.walk_on(), None);
+            fibre_list.remove(at(4));
+            fibre_list.remove(at(3));
+            fibre_list.add(at(5));
+            fibre_list.remove(at(0));
+            assert_eq!(fibre_list.walk_on(), Some(at(2)));
+            assert!(fibre_list.is_walked());
+            assert_eq!(fibre_list.walk_on(), Some(at(1)));
+            assert!(!fibre_list.is_walked());
+            assert_eq!(fibre_list.walk_on(), None);
         }
     }
 }

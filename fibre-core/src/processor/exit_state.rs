@@ -3,7 +3,7 @@
 /// What a processor leaves behind when it ends, and what has to stay for it.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Remains {
+pub(crate) enum ExitState {
     /// Nothing: all of it may go.
     Nothing,
     /// Fibres that have not begun: the processor itself stays where it is in memory, as wakers may

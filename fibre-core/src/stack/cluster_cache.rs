@@ -18,12 +18,13 @@ const CAPACITY: usize = 32 * 1024;
 
 /// The warm stacks of one cluster.
 #[derive(Debug, Default)]
-pub(crate) struct Depot {
+pub(crate) struct ClusterCache {
     /// The shelves, by class.
     shelves: [Mutex<Shelf>; COMMON],
     /// How many stacks are here: changed under a lock, and read as a hint.
     count: AtomicUsize,
-    /// When the depot was last looked through for stacks that are not needed. `None`: not yet.
+    /// When the cluster cache was last looked through for stacks that are not needed. `None`: not
+    /// yet.
     looked: Mutex<Option<Instant>>,
 }
 
@@ -36,7 +37,7 @@ struct Shelf {
     fewest: usize,
 }
 
-impl Depot {
+impl ClusterCache {
     /// Takes at most `wanted` stacks of a class, which are appended to `stacks`.
     pub(super) fn take(&self, class: usize, wanted: usize, stacks: &mut Vec<Stack>) {
         if self.is_empty() || stacks.try_reserve(wanted).is_err() {
@@ -139,7 +140,7 @@ impl Depot {
     }
 }
 
-impl Drop for Depot {
+impl Drop for ClusterCache {
     fn drop(&mut self) {
         for (class, shelf) in self.shelves.iter_mut().enumerate() {
             pool::put(class, shelf.get_mut().stacks.drain(..));

@@ -18,7 +18,7 @@ use std::time::Instant;
 /// The threads of one cluster. The processors keep it alive: fibres may need a spare processor when
 /// no handle is left.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(super) struct ClusterThreads {
     /// The state that the processors share.
     pub domain: Arc<Domain>,
     /// The CPUs where they run.
@@ -32,8 +32,8 @@ pub(super) struct Crew {
     growing: Mutex<()>,
 }
 
-impl Crew {
-    /// A crew without threads.
+impl ClusterThreads {
+    /// A cluster without threads.
     pub(super) fn new(domain: Arc<Domain>, places: Places) -> Self {
         Self {
             domain,
@@ -107,7 +107,7 @@ impl Crew {
         let limited = os_thread::is_memory_limited();
         let wanted = if limited { wanted.min(1) } else { wanted };
         let end = domain.capacity().min(first + wanted);
-        if first >= end || domain.orders.are_to_abandon() {
+        if first >= end || domain.control.must_abandon() {
             return Err(stopped());
         }
         if !os_thread::has_addresses() {
@@ -192,7 +192,7 @@ impl Crew {
     /// Waits for the ends of threads if their processors have ended and have left no fibres there;
     /// gives up the others. Blocks the fibre (or thread).
     pub(super) fn join_threads(&self) {
-        let stuck = self.domain.orders.not_at(ProcessorPhase::Gone);
+        let stuck = self.domain.control.not_at(ProcessorPhase::Gone);
         let threads = std::mem::take(&mut *self.threads.lock()).into_iter();
         let ended = threads
             .enumerate()
@@ -233,11 +233,13 @@ mod tests {
     fn a_processor_at_the_gate_is_complete() {
         let settings = Settings::from_environment();
         let domain = Arc::new(Domain::new(0, settings));
-        let crew = Arc::new(Crew::new(domain, Places::default()));
+        let cluster_threads = Arc::new(ClusterThreads::new(domain, Places::default()));
         let gate = Gate::new();
-        let owners = || [0, 1].map(|index| Arc::strong_count(crew.domain.queue(index)));
+        let owners = || [0, 1].map(|index| Arc::strong_count(cluster_threads.domain.queue(index)));
         assert_eq!(owners(), [1, 1]);
-        let threads = crew.start_threads(0..2, |_| None, &gate).unwrap();
+        let threads = cluster_threads
+            .start_threads(0..2, |_| None, &gate)
+            .unwrap();
         assert_eq!(owners(), [2, 2]);
         gate.decide(false);
         join(threads);
