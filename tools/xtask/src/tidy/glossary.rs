@@ -4,6 +4,8 @@
 //! So a reader who meets an unknown word in a name finds it there, and whoever invents one has to
 //! say what it means, or finds that the field has a word for it. The rule knows words, not senses:
 //! a word of the field that is used in a sense of our own has to be put into the glossary by hand.
+//!
+//! Nobody learns a long list of words, so the glossary is bounded.
 
 use std::collections::BTreeSet;
 
@@ -22,6 +24,26 @@ pub(crate) const FIELD: &str = "tools/xtask/field-words.txt";
 /// The crate with the types that are looked at.
 const TYPES: &str = "fibre-core/src";
 
+/// Rows of the glossary, at most.
+const ROWS: usize = 60;
+
+/// The glossary is no longer than a reader can be asked to learn.
+pub(crate) fn bounded(glossary: &str) -> Option<Violation> {
+    let rows = rows(glossary).count();
+    (rows > ROWS).then(|| Violation {
+        place: PATH.into(),
+        line: 0,
+        text: format!("{rows} words, at most {ROWS}: use the field's words, or fewer names"),
+    })
+}
+
+/// The words of each row of the glossary's table, without its head.
+fn rows(glossary: &str) -> impl Iterator<Item = &str> {
+    let rows = glossary.lines().filter_map(|line| line.strip_prefix("| "));
+    let words = rows.filter_map(|row| row.split(" |").next());
+    words.filter(|words| *words != "word")
+}
+
 /// The words that names may have.
 pub(crate) struct Words(BTreeSet<String>);
 
@@ -30,8 +52,7 @@ impl Words {
     /// of the glossary's table.
     pub(crate) fn new(field: &str, glossary: &str) -> Self {
         let field = field.split_whitespace().map(str::to_owned);
-        let rows = glossary.lines().filter_map(|line| line.strip_prefix("| "));
-        let explained = rows.filter_map(|row| row.split(" |").next());
+        let explained = rows(glossary);
         let explained = explained.flat_map(|words| words.split(", ").map(str::to_owned));
         Self(field.chain(explained).collect())
     }
@@ -152,6 +173,21 @@ mod tests {
             of_types("pub struct WaitQueue; pub(crate) enum Halt {} pub trait Locks {}").is_empty()
         );
         assert!(of_types("struct Whereabouts; #[cfg(test)] mod t { pub struct Foo; }").is_empty());
+    }
+
+    /// The head of the table is no row of it, and no word that names may have.
+    #[test]
+    fn a_long_glossary_fails() {
+        let page = |rows| {
+            format!(
+                "| word | meaning |\n|---|---|\n{}",
+                "| a | b |\n".repeat(rows)
+            )
+        };
+        assert!(bounded(&page(ROWS)).is_none());
+        let found = bounded(&page(ROWS + 1)).unwrap();
+        assert!(found.text.starts_with("61 words, at most 60"));
+        assert_eq!(of_types("pub struct Word;").len(), 1);
     }
 
     #[test]

@@ -97,6 +97,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
         &read(workspace, glossary::FIELD),
         &read(workspace, glossary::PATH),
     );
+    violations.extend(glossary::bounded(&read(workspace, glossary::PATH)));
     violations.extend(words.check_types(&sources));
     for (folder, most) in rooms::DRAWN {
         let rooms = rooms_of(folder, &sources);
