@@ -31,7 +31,7 @@ impl Processor {
         class: usize,
     ) -> Result<(), StackError> {
         let waiting = if self.is_usual(fibre) {
-            self.activity_stack.waiting.take()
+            self.memory.activity_stack.waiting.take()
         } else {
             None
         };
@@ -53,7 +53,10 @@ impl Processor {
     fn new_runner(&self, fibre: &Runnable, class: usize) -> Result<Context, StackError> {
         let stack = self.take_stack(class);
         let stack = stack.inspect_err(|_| fibre.block().wait_slot.go_idle())?;
-        self.activity_stack.owner_word.set(Some(stack.owner_word()));
+        self.memory
+            .activity_stack
+            .owner_word
+            .set(Some(stack.owner_word()));
         let block = fibre.fibre().as_ptr().cast_const().cast();
         // SAFETY: the fibre is an activity, which runs next, and which this processor resumes.
         Ok(unsafe { Context::new::<ActivityStack>(stack, block) })
@@ -144,11 +147,11 @@ impl Processor {
     /// Takes back an activity stack without an activity; it is kept for others if it is a `usual`
     /// one.
     fn put_runner(&self, context: Context, usual: bool) {
-        let before = self.activity_stack.waiting.take();
+        let before = self.memory.activity_stack.waiting.take();
         if before.is_none() && usual {
-            return self.activity_stack.waiting.set(Some(context));
+            return self.memory.activity_stack.waiting.set(Some(context));
         }
-        self.activity_stack.waiting.set(before);
+        self.memory.activity_stack.waiting.set(before);
         self.end_runner(context);
     }
 
@@ -165,7 +168,7 @@ impl Processor {
     #[cold]
     #[inline(never)]
     pub(super) fn give_up_runner(&self) {
-        if let Some(context) = self.activity_stack.waiting.take() {
+        if let Some(context) = self.memory.activity_stack.waiting.take() {
             self.end_runner(context);
         }
     }
@@ -193,7 +196,8 @@ struct ActivityStack;
 
 impl Entry for ActivityStack {
     unsafe fn run(block: *const (), mut suspender: Suspender) -> Suspender {
-        let owner_word = Processor::here(|here| here.activity_stack.owner_word.take()).flatten();
+        let owner_word =
+            Processor::here(|here| here.memory.activity_stack.owner_word.take()).flatten();
         let Some(owner_word) = owner_word else {
             unreachable!("a runner without a nameplate")
         };

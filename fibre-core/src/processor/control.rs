@@ -9,10 +9,41 @@ use super::{ExitState, Processor};
 use crate::fibre::cancel_batch::{Cancellable, Cancelling};
 use crate::fibre::{ControlBlock, FibreList, FibreListRef};
 use crate::queue::Runnable;
-use crate::scheduler::domain::LeftFibre;
+use crate::scheduler::domain::{Domain, LeftFibre};
+use crate::sync::readers::Readers;
+use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Which orders a processor has obeyed.
+#[derive(Default)]
+pub(super) struct Obeyed {
+    /// Whether it has cancelled its fibres.
+    pub(super) cancelled: Cell<bool>,
+    /// Whether it has begun to rouse its fibres.
+    pub(super) unwound: Cell<bool>,
+    /// Whether it has been told to end, whatever it leaves.
+    pub(super) leaving: Cell<bool>,
+}
+
+/// The fibres that have started at a processor.
+pub(super) struct Started {
+    /// All of them, unless the domain's fibre list has them.
+    pub(super) list: FibreList,
+    /// Looks at the list while a fibre runs.
+    pub(super) readers: Readers,
+}
+
+impl Started {
+    /// Those of a processor that begins in this domain.
+    pub(super) fn new(domain: &Domain) -> Self {
+        Self {
+            list: FibreList::new(),
+            readers: Readers::new(domain.fibre_list.is_some()),
+        }
+    }
+}
 
 impl Processor {
     /// Obeys the orders, and stands still for as long as they say so.
@@ -22,14 +53,14 @@ impl Processor {
         if control.stand_still(self.index) {
             self.stand();
         }
-        if control.must_cancel() && !self.cancelled.replace(true) {
+        if control.must_cancel() && !self.obeyed.cancelled.replace(true) {
             self.cancel_all();
         }
-        if control.must_unwind() && !self.unwound.replace(true) {
+        if control.must_unwind() && !self.obeyed.unwound.replace(true) {
             self.begin_rousing();
         }
         if control.must_abandon() {
-            self.leaving.set(true);
+            self.obeyed.leaving.set(true);
             return Order::End;
         }
         Order::GoOn
@@ -45,7 +76,7 @@ impl Processor {
             self.own().stand();
         }
         let now = Instant::now();
-        self.last_service.set(now);
+        self.service.last.set(now);
         if worked {
             self.become_busy(now);
         } else {
@@ -66,7 +97,7 @@ impl Processor {
             // Its second step is done before the lock is given back.
             drop(cancelling);
         } else {
-            self.fibre_list.for_each_fibre(|fibre, _| {
+            self.started.list.for_each_fibre(|fibre, _| {
                 // SAFETY: as above; and the fibres that wait, wait here, so no other thread has to
                 // be made to see anything.
                 unsafe {
@@ -82,14 +113,14 @@ impl Processor {
     pub(super) fn show_fibre_list(&self) {
         // SAFETY: `hide_fibre_list` takes it back before the processor ends.
         let fibre_list =
-            unsafe { FibreListRef::new(&self.fibre_list, &self.readers, &self.running) };
+            unsafe { FibreListRef::new(&self.started.list, &self.started.readers, &self.running) };
         self.domain
             .fibre_lists
             .lock()
             .push((self.index, fibre_list));
         self.domain
             .record
-            .set_fibre_list(self.index, &raw const self.fibre_list);
+            .set_fibre_list(self.index, &raw const self.started.list);
     }
 
     /// Undoes [`show_fibre_list`](Self::show_fibre_list), before it ends.
@@ -102,7 +133,7 @@ impl Processor {
     /// Looks at the fibres that have started: here, or anywhere if they may move.
     fn with_fibre_list<R>(&self, f: impl FnOnce(&FibreList) -> R) -> R {
         match &self.domain.fibre_list {
-            None => f(&self.fibre_list),
+            None => f(&self.started.list),
             Some(shared) => f(&shared.lock()),
         }
     }
@@ -117,7 +148,8 @@ impl Processor {
         let mut left: Vec<_> = unstarted.map(|fibre| (fibre, false)).collect();
         // Fibres that move are not ours to report; the stopper of the cluster does.
         if self.domain.fibre_list.is_none() {
-            self.fibre_list
+            self.started
+                .list
                 .for_each_fibre(|fibre, _| left.push((fibre, true)));
         }
         let exit_state = if !self.with_fibre_list(FibreList::is_empty) {

@@ -3,16 +3,29 @@
 use super::run_loop::TraceSink;
 use super::{Processor, os_thread};
 use crate::fibre::{ControlBlock, FibreList, FibreRef, Left, Reserved};
-use crate::queue::Runnable;
+use crate::queue::{Runnable, Slot};
 use crate::scheduler::activity::ActivityBlock;
+use crate::scheduler::domain::Domain;
 use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::stack::{MIN_STACK_SIZE, Stack, StackError, class_of};
 use crate::sync::pause;
 use crate::sync::{Ordering, light_barrier};
 use crate::sys::stderr;
+use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What a fibre that has left its stack, or has got none, leaves to the processor.
+#[derive(Default)]
+pub(super) struct Handover {
+    /// The fibre to run next, whatever is in the queue.
+    pub(super) successor: Slot,
+    /// Where a fibre that is about to leave the cluster goes, and whether it is still counted here.
+    pub(super) destination: Cell<Option<(Arc<Domain>, bool)>>,
+    /// Why the fibre that is about to run was refused the stack it wanted.
+    pub(super) refusal: Cell<Option<StackError>>,
+}
 
 impl Processor {
     /// Runs a fibre until it leaves its stack, and does what the fibre asked for then, and has both
@@ -22,7 +35,7 @@ impl Processor {
     /// has handed it to its waker; what is left of it here is forgotten.
     #[inline(always)]
     pub(super) fn execute(&self, mut fibre: Runnable, recorder: &impl TraceSink) {
-        if self.adopts {
+        if self.home.adopts {
             fibre.block().set_home(Arc::as_ptr(&self.ready));
         }
         recorder.resumes(&mut fibre);
@@ -63,7 +76,7 @@ impl Processor {
         };
         // Others may look from here on, see `OwnerGate`.
         self.running.store(node, Ordering::Release);
-        self.slice.restart();
+        self.slices.run.restart();
         // SAFETY: this processor has taken the fibre from a queue, so it is in no other's hands;
         // it has not ended.
         let action = unsafe { context.resume() };
@@ -99,32 +112,32 @@ impl Processor {
     /// Takes a stack of this class. On this processor's thread.
     #[inline]
     pub(crate) fn take_stack(&self, class: usize) -> Result<Stack, StackError> {
-        self.stacks.take(class, &self.domain().stacks)
+        self.memory.stacks.take(class, &self.domain().stacks)
     }
 
     /// Promises a stack of this class to a new fibre. On this processor's thread.
     #[inline]
     pub(crate) fn promise_stack(&self, class: usize) -> Result<(), StackError> {
-        self.stacks.promise(class, &self.domain().stacks)
+        self.memory.stacks.promise(class, &self.domain().stacks)
     }
 
     /// Takes a promise back: there is no fibre. On this processor's thread.
     pub(crate) fn unpromise_stack(&self, class: usize) {
-        self.stacks.unpromise(class);
+        self.memory.stacks.unpromise(class);
     }
 
     /// Takes back a stack that is not in use any more. On this processor's thread.
     #[inline]
     pub(crate) fn put_stack(&self, stack: Stack) {
         stack.set_owner(ptr::null());
-        self.stacks.put(stack, &self.domain().stacks);
+        self.memory.stacks.put(stack, &self.domain().stacks);
     }
 
     /// Queues a fibre in the cluster that it moves to, and that has counted it already. That
     /// cluster may have been told since to cancel its fibres, or to leave them.
     #[cold]
     fn send_off(&self, fibre: Runnable) {
-        let Some((destination, stays_counted)) = self.destination.take() else {
+        let Some((destination, stays_counted)) = self.handover.destination.take() else {
             unreachable!("a fibre left for nowhere")
         };
         self.delist(&fibre);
@@ -193,14 +206,14 @@ impl Processor {
             // It runs and is in no wait: there is nothing to queue.
             block.state.cancel_later();
         }
-        let class = block.attributes.stack_class(self.usual_class);
+        let class = block.attributes.stack_class(self.memory.usual_class);
         // SAFETY: it has not started, and its runnable is ours.
         let stack = match unsafe { block.wait_slot.take_reserved() } {
             Reserved::Nothing => self.take_stack(class)?,
             Reserved::Stack(stack) => stack,
             Reserved::Activity => return self.bind_activity(fibre, class),
             Reserved::Promise => {
-                let stack = self.stacks.redeem(class, &self.domain().stacks);
+                let stack = self.memory.stacks.redeem(class, &self.domain().stacks);
                 stack.inspect_err(|_| block.wait_slot.keep_promise())?
             }
         };
@@ -241,7 +254,7 @@ impl Processor {
     #[cold]
     fn bind_to_refuse(&self, fibre: &mut Runnable, error: StackError) -> Result<(), StackError> {
         let stack = self.take_stack(class_of(MIN_STACK_SIZE))?;
-        self.refusal.set(Some(error));
+        self.handover.refusal.set(Some(error));
         self.settle::<Refused>(fibre, stack);
         Ok(())
     }
@@ -271,8 +284,8 @@ impl Processor {
     /// Changes the fibre list of its fibres, between two of them.
     #[inline(always)]
     fn change_fibre_list(&self, change: impl FnOnce(&FibreList)) {
-        if self.readers.may_change() {
-            change(&self.fibre_list);
+        if self.started.readers.may_change() {
+            change(&self.started.list);
         } else {
             self.change_fibre_list_slowly(change);
         }
@@ -286,8 +299,8 @@ impl Processor {
             change(&shared.lock());
         } else {
             // Another thread looks at it, and could not know that the fibre before would switch.
-            self.readers.await_change();
-            change(&self.fibre_list);
+            self.started.readers.await_change();
+            change(&self.started.list);
         }
     }
 
@@ -354,7 +367,7 @@ struct Refused;
 
 impl Entry for Refused {
     unsafe fn run(block: *const (), suspender: Suspender) -> Suspender {
-        let error = Processor::here(|here| here.refusal.take()).flatten();
+        let error = Processor::here(|here| here.handover.refusal.take()).flatten();
         if let Some(error) = error {
             // SAFETY: as for `Fibre`.
             unsafe {

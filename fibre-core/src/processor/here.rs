@@ -11,6 +11,20 @@
 use super::{Processor, ProcessorLocal};
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::sys::current;
+use std::cell::Cell;
+
+/// What the running fibre, or a hook, is in.
+#[derive(Default)]
+pub(super) struct Inside {
+    /// Whether the running fibre is about to wait, and wakers may reach it already. Kept in builds
+    /// with debug assertions only.
+    pub(super) publishing: Cell<bool>,
+    /// How many calls of [`Processor::here`] the running fibre is in. Kept in builds with debug
+    /// assertions only.
+    pub(super) looks: Cell<u32>,
+    /// Whether the processor calls a switch hook.
+    pub(super) in_hook: Cell<bool>,
+}
 
 impl Processor {
     /// The processor that this thread is. Null on a foreign thread. For callers that keep it for
@@ -37,7 +51,11 @@ impl Processor {
     /// See [`may_stand_in`](crate::park::may_stand_in).
     #[inline]
     pub(crate) fn may_stand_in(&self) -> bool {
-        let running = if self.keeps { self.running() } else { None };
+        let running = if self.home.keeps {
+            self.running()
+        } else {
+            None
+        };
         // SAFETY: the fibre that runs here does not end meanwhile.
         running.is_some_and(|fibre| !unsafe { fibre.as_ref() }.link().is_plain())
     }
@@ -50,7 +68,7 @@ impl Processor {
         if !cfg!(debug_assertions) {
             return;
         }
-        let asks = |here: &Self| (here.publishing.get(), here.looks.get());
+        let asks = |here: &Self| (here.inside.publishing.get(), here.inside.looks.get());
         let (publishing, looks) = Self::here(asks).unwrap_or((false, 1));
         assert!(
             !publishing,
@@ -71,7 +89,7 @@ impl<'a> LookedAt<'a> {
     #[inline(always)]
     fn begin(processor: &'a Processor) -> Self {
         if cfg!(debug_assertions) {
-            processor.looks.set(processor.looks.get() + 1);
+            processor.inside.looks.set(processor.inside.looks.get() + 1);
         }
         Self(processor)
     }
@@ -81,7 +99,7 @@ impl Drop for LookedAt<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if cfg!(debug_assertions) {
-            self.0.looks.set(self.0.looks.get() - 1);
+            self.0.inside.looks.set(self.0.inside.looks.get() - 1);
         }
     }
 }

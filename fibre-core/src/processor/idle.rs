@@ -15,7 +15,8 @@
 //! that appears at another processor before the announcement is seen in the last look, and a
 //! producer of later work sees the announcement.
 
-use super::calls::Call;
+use super::calls::{Call, Calls};
+use super::spin::Spin;
 use super::watch::WatchTimer;
 use super::{Next, Processor};
 use crate::idle::armed::Armed;
@@ -29,6 +30,33 @@ use crate::wait::timer::BATCH;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// What a processor remembers of having found nothing to run.
+pub(super) struct Idling {
+    /// How often in a row the queue was not empty and yet gave nothing.
+    pub(super) refusals: Cell<u32>,
+    /// Whether its last sleep was ended by another thread, and it has found nothing to run since.
+    pub(super) woken: Cell<bool>,
+    /// Whether the next rest begins with a spin.
+    pub(super) spin: Spin,
+    /// Whether it has taken part in the work since it last stood aside.
+    pub(super) took_part: Cell<bool>,
+    /// How often it has been called, if it is a spare one.
+    pub(super) calls: Calls,
+}
+
+impl Idling {
+    /// That of a processor that begins, and spins for so long at most.
+    pub(super) fn new(epoch: Instant, spin: Duration) -> Self {
+        Self {
+            refusals: Cell::new(0),
+            woken: Cell::new(false),
+            spin: Spin::new(spin),
+            took_part: Cell::new(false),
+            calls: Calls::new(epoch),
+        }
+    }
+}
 
 /// Refusals before the thread gives its CPU to the producer it waits for.
 const PATIENCE: u32 = 4;
@@ -61,13 +89,13 @@ impl Processor {
     /// The part of [`go_idle`](Self::go_idle) up to the wake-up.
     fn idle_until_woken(&self) -> Next {
         // What it finds may be a push in flight: then the next rest does without.
-        if self.refusals.get() == 0 && self.spin_until_needed() {
-            self.refusals.set(1);
+        if self.idling.refusals.get() == 0 && self.spin_until_needed() {
+            self.idling.refusals.set(1);
             return Next::Again;
         }
         let call = self.call();
         if call != Call::Nobody {
-            self.took_part.set(true);
+            self.idling.took_part.set(true);
         }
         match self.own().announce(call.is_open()).arm() {
             Ok(armed) => self.sleep_unless_needed(armed, call),
@@ -84,7 +112,7 @@ impl Processor {
         let next_tick = Cell::new(None);
         let begin = |now| {
             next_tick.set(Some(now + TICK));
-            let decay = self.stacks.decay_due(&self.domain.stacks);
+            let decay = self.memory.stacks.decay_due(&self.domain.stacks);
             self.timers.next().into_iter().chain(decay).min()
         };
         let look = |now| {
@@ -98,7 +126,9 @@ impl Processor {
             next_tick.set(Some(now + TICK));
             !self.is_needed_by_others()
         };
-        self.spin.until(|| !self.own().is_empty(), begin, look)
+        self.idling
+            .spin
+            .until(|| !self.own().is_empty(), begin, look)
     }
 
     /// Whether others have work that only processors in the idle set hear of, or should be watched.
@@ -123,13 +153,13 @@ impl Processor {
             self.wait_for_producer();
             return Next::Again;
         }
-        self.refusals.set(0);
+        self.idling.refusals.set(0);
         if self.poll_if_due() {
             return Next::Again;
         }
         let before = Instant::now();
         let watch = self.for_others(aside, || self.watcher.begin(&self.domain, before));
-        let decay = self.stacks.decay_due(&self.domain.stacks);
+        let decay = self.memory.stacks.decay_due(&self.domain.stacks);
         let look = self.for_others(aside, || self.thief.next_look(&self.domain));
         let look_after = watch.and_then(WatchTimer::deadline);
         let ends = [self.timers.next(), decay, look, look_after, call.deadline()];
@@ -138,9 +168,9 @@ impl Processor {
         self.stats().set_idle();
         self.begin_sleep();
         let announced = armed.sleep(deadline);
-        self.woken.set(announced.was_woken());
+        self.idling.woken.set(announced.was_woken());
         if call == Call::Counted && !self.domain.shared_queues.idle.contains(self.index) {
-            self.calls.add();
+            self.idling.calls.add();
         }
         self.end_sleep(announced.was_woken());
         let driver = self.ready.driver();
@@ -160,9 +190,9 @@ impl Processor {
     /// Counts a sleep that is about to begin, and how the last one has ended.
     fn count_park(&self) {
         let stats = self.stats();
-        self.add_up(self.planned.get() - self.until_service.get());
+        self.add_up(self.service.planned.get() - self.service.left.get());
         stats.parks.add(1);
-        if self.woken.get() {
+        if self.idling.woken.get() {
             stats.wakes.add(1);
             let in_vain = stats.works_since().is_none();
             stats.wakes_in_vain.add(u64::from(in_vain));
@@ -195,17 +225,17 @@ impl Processor {
         if self.domain.spins() {
             // A push, or an event; a deadline has not fired yet.
             let by_others = !self.own().is_empty();
-            self.spin.slept(now - before, by_others);
+            self.idling.spin.slept(now - before, by_others);
         }
-        self.last_service.set(now);
+        self.service.last.set(now);
         // A handle that gives an order wakes us for it.
         let obeys = self.domain.control.is_any() || self.ready.is_aside();
-        let interval = self.service_interval.get();
+        let interval = self.service.interval.get();
         self.plan_service(if obeys { 0 } else { interval });
         // Nothing else can be due: it was the earliest.
         if deadline.is_some_and(|deadline| deadline <= now) {
             self.fire_timers(now, BATCH);
-            self.stacks.decay(now, &self.domain.stacks);
+            self.memory.stacks.decay(now, &self.domain.stacks);
         }
         if self.own().is_empty() {
             self.stats().set_looking();
@@ -240,7 +270,7 @@ impl Processor {
     /// How far the processor goes to find work: further once what should have come long ago has
     /// not.
     pub(super) fn mode(&self) -> StealMode {
-        if self.refusals.get() > LONG_PATIENCE + LONGER {
+        if self.idling.refusals.get() > LONG_PATIENCE + LONGER {
             StealMode::Any
         } else {
             StealMode::SkipWaking
@@ -251,8 +281,8 @@ impl Processor {
     /// holds the queue, or another processor has not yet woken up for its work. The other thread
     /// may have lost its CPU, so this does not spin for long.
     fn wait_for_producer(&self) {
-        let refusals = self.refusals.get().saturating_add(1);
-        self.refusals.set(refusals);
+        let refusals = self.idling.refusals.get().saturating_add(1);
+        self.idling.refusals.set(refusals);
         if refusals > LONG_PATIENCE {
             pause(Duration::from_micros(50));
         } else if refusals > PATIENCE {

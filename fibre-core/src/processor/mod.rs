@@ -21,6 +21,7 @@
 //! * `hooked`: the run loop of clusters with switch hooks;
 //! * `control`: carries out what the cluster's handles ask for; `order`: whether it goes on then;
 //! * `rouse`: has waiting fibres unwound;
+//! * `service`: when it next looks at all that;
 //! * `poll`: when a busy processor asks for events;
 //! * `time_slice`: when a fibre that never blocks has run for long enough;
 //! * `idle`: what a processor without work does;
@@ -30,6 +31,8 @@
 //! * `calls`: how often a spare processor is called;
 //! * `hold`: holds a fibre that waits in the panic hook;
 //! * `held`: how long a fibre has been held;
+//! * `home`: whether the fibres that it runs are at home here;
+//! * `memory`: stacks and memory of ended fibres, for new ones;
 //! * `place`: where a fibre goes that is spawned here;
 //! * `prefetch`: makes the CPU fetch what a fibre needs before it runs;
 //! * `local`: what a layer above keeps with a processor, so that it needs no lock;
@@ -52,10 +55,12 @@ mod exit_state;
 mod held;
 mod here;
 mod hold;
+mod home;
 mod hooked;
 mod idle;
 mod local;
 mod lock_turn;
+mod memory;
 mod order;
 pub(crate) mod os_thread;
 mod overflow_hook;
@@ -64,6 +69,7 @@ mod poll;
 mod prefetch;
 mod rouse;
 mod run_loop;
+mod service;
 mod spare;
 mod spin;
 mod time_slice;
@@ -80,32 +86,35 @@ pub use prefetch::{WakeHints, fetch_all};
 pub(crate) use spin::Spin;
 
 use crate::fibre::block_cache::BlockCache;
-use crate::fibre::{ControlBlock, FibreList, FibreRef};
+use crate::fibre::{ControlBlock, FibreRef};
 use crate::idle::monitor_call::MONITOR;
-use crate::queue::{Link, Runnable, Slot};
+use crate::queue::{Link, Runnable};
 use crate::ready::{Owner, ReadyQueue};
 use crate::scheduler::counts::ProcessorStats;
 use crate::scheduler::domain::Domain;
 use crate::scheduler::queue_counts::MOST_QUEUED;
 use crate::scheduler::steal::{StealMode, Thief};
 use crate::stack::context::Action;
-use crate::stack::{StackCache, StackError, class_of};
-use crate::sync::readers::Readers;
-use crate::sync::{AtomicPtr, Ordering, heavy_barrier};
+use crate::sync::{AtomicPtr, Ordering};
 use crate::sys::{current, fork};
 use crate::trace::{self, TracePhase};
 use crate::wait::timer::{BATCH, Timers};
-use activity_stack::ActivityStack;
-use calls::Calls;
+use control::{Obeyed, Started};
 use crossbeam_utils::CachePadded;
+use execute::Handover;
 use held::Held;
+use here::Inside;
+use home::Home;
+use idle::Idling;
+use memory::Memory;
 use order::Order;
+use place::Spawning;
 use poll::Polling;
-use std::cell::Cell;
+use service::Service;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use time_slice::Slice;
+use time_slice::Slices;
 use watch::Watcher;
 
 /// The most switches between two looks at timers and events.
@@ -129,96 +138,47 @@ pub(crate) struct Processor {
     domain: Arc<Domain>,
     /// What it counts, which is the domain's.
     stats: NonNull<ProcessorStats>,
-    /// The class of the stacks of fibres that ask for no other one.
-    usual_class: usize,
     /// Its ready queue, the one of `domain.queues()`.
     ready: Arc<ReadyQueue>,
     /// The fibre that runs on this thread; null between two fibres. Written by this thread only;
     /// others may look while the domain has it ([`Domain::runs`]).
     running: AtomicPtr<Link>,
-    /// Whether it has taken part in the work since it last stood aside.
-    took_part: Cell<bool>,
-    /// How often it has been called, if it is a spare one.
-    calls: Calls,
-    /// The fibre to run next, whatever is in the queue.
-    successor: Slot,
+    /// What a fibre that has left its stack, or has got none, leaves to the processor.
+    handover: Handover,
     /// The turn with a lock that was begun last here.
     pub(crate) lock_turn: LockTurn,
-    /// Whether the running fibre is about to wait, and wakers may reach it already. Kept in builds
-    /// with debug assertions only.
-    publishing: Cell<bool>,
-    /// How many calls of [`here`](Self::here) the running fibre is in. Kept in builds with debug
-    /// assertions only.
-    looks: Cell<u32>,
-    /// Whether it calls a switch hook.
-    in_hook: Cell<bool>,
-    /// Where a fibre that is about to leave the cluster goes, and whether it is still counted here.
-    destination: Cell<Option<(Arc<Domain>, bool)>>,
-    /// Whether every fibre that it runs is at home here from then on (forced migration).
-    adopts: bool,
-    /// Whether fibres that have started here stay.
-    keeps: bool,
-    /// Whether they stay as long as this is the only processor.
-    keeps_alone: bool,
-    /// Whether waits with a limit may end at home, too: cancellers can have all threads see what
-    /// they do.
-    limits_at_home: bool,
+    /// What the running fibre, or a hook, is in.
+    inside: Inside,
+    /// Whether the fibres that it runs are at home here.
+    home: Home,
     /// Deadlines of fibres that wait here, those of `domain.timers(…)`.
     timers: Arc<CachePadded<Timers<ControlBlock>>>,
-    /// Stacks of ended fibres.
-    stacks: StackCache,
-    /// What it keeps for the next activity.
-    activity_stack: ActivityStack,
-    /// Memory of ended fibres.
-    blocks: BlockCache,
+    /// Stacks and memory of ended fibres.
+    memory: Memory,
     /// What a layer above keeps here.
     local: ProcessorLocal,
-    /// Fibres that have started here, unless the domain's fibre list has them all.
-    fibre_list: FibreList,
-    /// Looks at the fibre list while a fibre runs.
-    readers: Readers,
-    /// The processor that the next fibre spawned here goes to.
-    turn: Cell<usize>,
-    /// The fibre with a next spawn that goes where the fewest live, for comparison only.
-    spreader: Cell<*mut Link>,
-    /// Switches left until the next service.
-    until_service: Cell<u32>,
-    /// How often it has found no fibre since switches were last added up.
-    vain_looks: Cell<u32>,
-    /// Whether its last sleep was ended by another thread, and it has found nothing to run since.
-    woken: Cell<bool>,
-    /// The value that `until_service` was set to, less the switches that have been cut off since.
-    planned: Cell<u32>,
-    /// Switches from one service to the next.
-    service_interval: Cell<u32>,
-    /// When the last service was.
-    last_service: Cell<Instant>,
+    /// Fibres that have started here.
+    started: Started,
+    /// Where the next fibre goes that is spawned here.
+    spawning: Spawning,
+    /// When it next looks at timers and events.
+    service: Service,
     /// The cluster's birth, for `busy_since`.
     epoch: Instant,
-    /// How long the running fibre has gone on without a switch.
-    slice: Slice,
-    /// How long fibres have made way for others without letting all of them run.
-    stretch: Slice,
+    /// How long fibres go on.
+    slices: Slices,
     /// When it is time to ask for events.
     polling: Polling,
-    /// Whether the next rest begins with a spin.
-    spin: Spin,
+    /// What it remembers of having found nothing to run.
+    idling: Idling,
     /// How long it has held a fibre that waits in the panic hook.
     held: Held,
     /// What it steals with.
     thief: Thief,
     /// What it knows of the processors that it looks after while it sleeps.
     watcher: Watcher,
-    /// How often in a row the queue was not empty and yet gave nothing.
-    refusals: Cell<u32>,
-    /// Whether it has cancelled its fibres.
-    cancelled: Cell<bool>,
-    /// Whether it has begun to rouse its fibres.
-    unwound: Cell<bool>,
-    /// Whether it has been told to end, whatever it leaves.
-    leaving: Cell<bool>,
-    /// Why the fibre that is about to run was refused the stack it wanted.
-    refusal: Cell<Option<StackError>>,
+    /// Which orders it has obeyed.
+    obeyed: Obeyed,
 }
 
 /// What a processor does next.
@@ -243,50 +203,26 @@ impl Processor {
         Self {
             index,
             stats: NonNull::from(domain.stats(index)),
-            usual_class: class_of(domain.settings.stack_size),
             ready: Arc::clone(domain.queue(index)),
             running: AtomicPtr::new(ptr::null_mut()),
-            took_part: Cell::new(false),
-            calls: Calls::new(epoch),
-            successor: Slot::default(),
+            handover: Handover::default(),
             lock_turn: LockTurn::default(),
-            publishing: Cell::new(false),
-            looks: Cell::new(0),
-            in_hook: Cell::new(false),
-            destination: Cell::new(None),
-            adopts: domain.settings.force_migration,
-            keeps: !domain.settings.moves_started,
-            keeps_alone: index == 0 && !domain.settings.blocks,
-            limits_at_home: heavy_barrier().is_some(),
+            inside: Inside::default(),
+            home: Home::new(index, &domain.settings),
             timers: Arc::clone(domain.timers(index)),
-            stacks: StackCache::new(domain.settings.wipe_stacks, epoch),
-            activity_stack: ActivityStack::default(),
-            blocks: BlockCache::new(),
+            memory: Memory::new(&domain.settings, epoch),
             local: ProcessorLocal::default(),
-            fibre_list: FibreList::new(),
-            readers: Readers::new(domain.fibre_list.is_some()),
-            turn: Cell::new(0),
-            spreader: Cell::new(ptr::dangling_mut()),
-            // There may be orders already.
-            until_service: Cell::new(0),
-            planned: Cell::new(0),
-            vain_looks: Cell::new(0),
-            woken: Cell::new(false),
-            service_interval: Cell::new(SERVICE_INTERVAL),
-            last_service: Cell::new(epoch),
+            started: Started::new(&domain),
+            spawning: Spawning::new(),
+            service: Service::new(epoch),
             epoch,
-            slice: Slice::new(epoch, domain.settings.slice),
-            stretch: Slice::new(epoch, domain.settings.slice),
+            slices: Slices::new(epoch, domain.settings.slice),
             polling: Polling::default(),
-            spin: Spin::new(domain.settings.spin),
+            idling: Idling::new(epoch, domain.settings.spin),
             held: Held::default(),
             thief: Thief::new(index, &domain.settings),
             watcher: Watcher::new(index),
-            refusals: Cell::new(0),
-            cancelled: Cell::new(false),
-            unwound: Cell::new(false),
-            leaving: Cell::new(false),
-            refusal: Cell::new(None),
+            obeyed: Obeyed::default(),
             domain,
         }
     }
@@ -295,11 +231,11 @@ impl Processor {
     pub(crate) fn run(&self) -> ExitState {
         current::set(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast());
         let now = Instant::now();
-        self.last_service.set(now);
+        self.service.last.set(now);
         self.note_busy(now);
         // A spare processor, which is not among those that it goes round, begins with the first.
         if self.index < self.domain.regular() {
-            self.turn.set(self.index);
+            self.spawning.turn.set(self.index);
         }
         self.domain.show_running(self.index, &self.running);
         MONITOR.call();
@@ -311,12 +247,12 @@ impl Processor {
         } else {
             self.run_fibres();
         }
-        self.add_up(self.planned.get() - self.until_service.get());
+        self.add_up(self.service.planned.get() - self.service.left.get());
         self.give_up_runner();
         current::set(ptr::null(), ptr::null());
         self.domain.hide_running(self.index);
         self.hide_fibre_list();
-        let exit_state = if self.leaving.get() {
+        let exit_state = if self.obeyed.leaving.get() {
             self.leave_fibres()
         } else {
             ExitState::Nothing
@@ -338,7 +274,7 @@ impl Processor {
     /// Takes the fibre that another one has made way for.
     #[inline]
     fn take_successor(&self) -> Option<Runnable> {
-        let successor = self.successor.take()?;
+        let successor = self.handover.successor.take()?;
         // A rescuer knows only of the fibre before.
         self.own().pass_gate();
         if self.count_switch(1) == Order::GoOn {
@@ -392,11 +328,13 @@ impl Processor {
         let found = unsafe { self.own().pop() }.or_else(|| self.find_elsewhere());
         match found {
             Some(fibre) => {
-                self.refusals.set(0);
+                self.idling.refusals.set(0);
                 Next::Run(fibre)
             }
             None => {
-                self.vain_looks.set(self.vain_looks.get() + 1);
+                self.service
+                    .vain_looks
+                    .set(self.service.vain_looks.get() + 1);
                 Next::Again
             }
         }
@@ -452,10 +390,10 @@ impl Processor {
     /// queue.
     #[inline]
     fn count_switch(&self, held: usize) -> Order {
-        match self.until_service.get() {
+        match self.service.left.get() {
             0 => self.service(held),
             left => {
-                self.until_service.set(left - 1);
+                self.service.left.set(left - 1);
                 Order::GoOn
             }
         }
@@ -470,16 +408,16 @@ impl Processor {
         self.own().pass_gate();
         fork::hear_no_more();
         let now = Instant::now();
-        let switches = self.planned.get() + 1;
+        let switches = self.service.planned.get() + 1;
         self.add_up(switches);
         let turns = self.turns_since_service(switches);
-        let before = self.last_service.replace(now);
+        let before = self.service.last.replace(now);
         self.adapt_interval(now - before);
         if self.polling.is_due(switches, before, now) {
             self.poll_events();
         }
         self.fire_timers(now, turns);
-        self.stacks.decay(now, &self.domain.stacks);
+        self.memory.stacks.decay(now, &self.domain.stacks);
         self.stats().count_service();
         let queued = || Some(self.own().count(MOST_QUEUED)? + held);
         self.answer(queued);
@@ -490,7 +428,7 @@ impl Processor {
         }
         if held == 0 && self.has_to_rouse() {
             // Those that are ready have had their turn, and the next service is near.
-            self.plan_service(self.until_service.get().min(SHORTEST_INTERVAL));
+            self.plan_service(self.service.left.get().min(SHORTEST_INTERVAL));
             return Order::Rouse;
         }
         Order::GoOn
@@ -501,9 +439,9 @@ impl Processor {
     fn add_up(&self, looks: u32) {
         let stats = self.stats();
         // The look of a service that comes with a look in vain is counted with the next one.
-        let vain = stats.add_looks(looks, self.vain_looks.get());
-        self.vain_looks.set(vain);
-        stats.stack_misses.set(self.stacks.misses());
+        let vain = stats.add_looks(looks, self.service.vain_looks.get());
+        self.service.vain_looks.set(vain);
+        stats.stack_misses.set(self.memory.stacks.misses());
     }
 
     /// Takes some of the fibres that others have behind those that are here, so that nothing
@@ -540,8 +478,8 @@ impl Processor {
 
     /// Sets the switches until the next service.
     fn plan_service(&self, switches: u32) {
-        self.planned.set(switches);
-        self.until_service.set(switches);
+        self.service.planned.set(switches);
+        self.service.left.set(switches);
     }
 
     /// Wakes fibres that have reached their deadlines: a batch at most, and no more than have had
@@ -552,7 +490,7 @@ impl Processor {
         let more = self.timers.fire(now, turns.min(BATCH));
         self.begin_phase(TracePhase::Nothing);
         if more {
-            self.plan_service(self.until_service.get().min(BATCH));
+            self.plan_service(self.service.left.get().min(BATCH));
         }
     }
 
@@ -570,7 +508,7 @@ impl Processor {
     /// long that it should.
     #[inline]
     pub(crate) fn slice_is_over(&self) -> bool {
-        self.slice.count() && self.end_slice()
+        self.slices.run.count() && self.end_slice()
     }
 
     /// The part of [`slice_is_over`](Self::slice_is_over) that reads the clock. A fibre that never
@@ -578,30 +516,32 @@ impl Processor {
     #[cold]
     fn end_slice(&self) -> bool {
         let now = Instant::now();
-        if now - self.last_service.get() >= SERVICE_PERIOD {
-            let left = self.until_service.replace(0);
-            self.planned.set(self.planned.get() - left);
+        if now - self.service.last.get() >= SERVICE_PERIOD {
+            let left = self.service.left.replace(0);
+            self.service.planned.set(self.service.planned.get() - left);
         }
         // The fibre that was to run next has waited long enough to be worth a wake-up.
         self.own().offer_next();
-        self.slice.is_over_at(now)
+        self.slices.run.is_over_at(now)
     }
 
     /// Notes that the running fibre has begun to publish its wait, or has finished that.
     pub(crate) fn set_publishing(&self, publishing: bool) {
-        self.publishing.set(publishing);
+        self.inside.publishing.set(publishing);
     }
 
     /// Notes the domain that the running fibre goes to when it leaves the cluster next; and whether
     /// the fibre will come back, and is counted here until then.
     pub(crate) fn set_destination(&self, destination: Arc<Domain>, stays_counted: bool) {
-        self.destination.set(Some((destination, stays_counted)));
+        self.handover
+            .destination
+            .set(Some((destination, stays_counted)));
     }
 
     /// Makes `successor` run next; the running fibre makes way for it.
     #[inline]
     pub(crate) fn succeed_by(&self, successor: Runnable) {
-        self.successor.fill(successor);
+        self.handover.successor.fill(successor);
     }
 
     /// Has `successor` run next, and says how the running fibre makes way: it goes behind the
@@ -609,8 +549,8 @@ impl Processor {
     #[inline]
     pub(crate) fn change_places(&self, successor: Runnable) -> Action {
         self.succeed_by(successor);
-        if self.stretch.count() && self.stretch.is_over_at(Instant::now()) {
-            self.stretch.restart();
+        if self.slices.way.count() && self.slices.way.is_over_at(Instant::now()) {
+            self.slices.way.restart();
             return Action::Yield;
         }
         Action::MakeWay
@@ -633,7 +573,7 @@ impl Processor {
     /// Halves or doubles the number of switches between services, so that their
     /// distance in time stays near [`SERVICE_PERIOD`].
     fn adapt_interval(&self, elapsed: Duration) {
-        let interval = self.service_interval.get();
+        let interval = self.service.interval.get();
         let next = if elapsed > SERVICE_PERIOD {
             (interval / 2).max(SHORTEST_INTERVAL)
         } else if elapsed < SERVICE_PERIOD / 2 {
@@ -641,7 +581,7 @@ impl Processor {
         } else {
             interval
         };
-        self.service_interval.set(next);
+        self.service.interval.set(next);
         self.plan_service(next);
     }
 
@@ -683,7 +623,7 @@ impl Processor {
     /// Memory of fibres that ended here.
     #[inline]
     pub(crate) fn blocks(&self) -> &BlockCache {
-        &self.blocks
+        &self.memory.blocks
     }
 
     /// The fibre that runs on this thread.
@@ -705,23 +645,23 @@ impl Processor {
     /// some, but spares those that wait at home.
     #[inline]
     pub(crate) fn keeps_fibres(&self) -> bool {
-        self.keeps || (self.keeps_alone && self.domain.processors() == 1)
+        self.home.keeps || (self.home.keeps_alone && self.domain.processors() == 1)
     }
 
     /// Whether waits with a limit may end at home, too.
     #[inline]
     pub(crate) fn limits_at_home(&self) -> bool {
-        self.limits_at_home
+        self.home.limits
     }
 
     /// Whether a fibre that yields would come back at once. Counts as a switch,
     /// so that a lone fibre which yields in a loop still gets serviced.
     #[inline]
     pub(crate) fn yields_to_nobody(&self) -> bool {
-        let left = self.until_service.get();
+        let left = self.service.left.get();
         let nobody = left > 0 && self.own().is_empty();
         if nobody {
-            self.until_service.set(left - 1);
+            self.service.left.set(left - 1);
         }
         nobody
     }

@@ -1,9 +1,28 @@
 //! Where a fibre goes that is spawned here.
 
 use super::Processor;
-use crate::queue::Runnable;
+use crate::queue::{Link, Runnable};
 use crate::sync::Ordering;
+use std::cell::Cell;
 use std::ptr;
+
+/// Where the next fibre goes that is spawned at a processor.
+pub(super) struct Spawning {
+    /// The processor that it goes to, unless something else is chosen.
+    pub(super) turn: Cell<usize>,
+    /// The fibre with a next spawn that goes where the fewest live, for comparison only.
+    pub(super) spreader: Cell<*mut Link>,
+}
+
+impl Spawning {
+    /// That of a processor that begins.
+    pub(super) fn new() -> Self {
+        Self {
+            turn: Cell::new(0),
+            spreader: Cell::new(ptr::dangling_mut()),
+        }
+    }
+}
 
 impl Processor {
     /// Places a fibre that is spawned here.
@@ -36,24 +55,26 @@ impl Processor {
     /// Places the running fibre's next spawn where the fewest live, if nothing else is chosen for
     /// it and no other fibre says the same here before.
     pub(super) fn spread_next(&self) {
-        self.spreader.set(self.running.load(Ordering::Relaxed));
+        self.spawning
+            .spreader
+            .set(self.running.load(Ordering::Relaxed));
     }
 
     /// Whether the running fibre has said so, which is then done with.
     #[inline]
     pub(super) fn spreads_next(&self) -> bool {
-        let spreads = self.spreader.get() == self.running.load(Ordering::Relaxed);
+        let spreads = self.spawning.spreader.get() == self.running.load(Ordering::Relaxed);
         if spreads {
-            self.spreader.set(ptr::dangling_mut());
+            self.spawning.spreader.set(ptr::dangling_mut());
         }
         spreads
     }
 
     /// Steps the round-robin of fibres spawned here.
     fn next_turn(&self) -> usize {
-        let turn = self.turn.get();
+        let turn = self.spawning.turn.get();
         let next = turn + 1;
-        self.turn.set(if next == self.domain.regular() {
+        self.spawning.turn.set(if next == self.domain.regular() {
             0
         } else {
             next

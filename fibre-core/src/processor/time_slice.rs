@@ -26,6 +26,24 @@ const PACE: Duration = Duration::from_millis(5);
 const GROWTH: u32 = 4;
 const MAX_POINTS: u32 = 64;
 
+/// How long fibres go on.
+pub(super) struct Slices {
+    /// How long the running fibre has gone on without a switch.
+    pub(super) run: Slice,
+    /// How long fibres have made way for others without letting all of them run.
+    pub(super) way: Slice,
+}
+
+impl Slices {
+    /// Those of a processor that begins, each of this length.
+    pub(super) fn new(epoch: Instant, length: Duration) -> Self {
+        Self {
+            run: Slice::new(epoch, length),
+            way: Slice::new(epoch, length),
+        }
+    }
+}
+
 /// The slice of the running fibre.
 #[derive(Debug)]
 pub(super) struct Slice {

@@ -1,0 +1,30 @@
+//! Whether the fibres that a processor runs are at home there: it may keep them, and wakers that run
+//! there find them without a step that other threads could see.
+
+use crate::config::settings::Settings;
+use crate::sync::heavy_barrier;
+
+/// What is so for as long as the processor lives.
+pub(super) struct Home {
+    /// Whether every fibre that it runs is at home here from then on (forced migration).
+    pub(super) adopts: bool,
+    /// Whether fibres that have started here stay.
+    pub(super) keeps: bool,
+    /// Whether they stay as long as this is the only processor.
+    pub(super) keeps_alone: bool,
+    /// Whether waits with a limit may end at home, too: cancellers can have all threads see what
+    /// they do.
+    pub(super) limits: bool,
+}
+
+impl Home {
+    /// That of processor `index` in a cluster with these settings.
+    pub(super) fn new(index: usize, settings: &Settings) -> Self {
+        Self {
+            adopts: settings.force_migration,
+            keeps: !settings.moves_started,
+            keeps_alone: index == 0 && !settings.blocks,
+            limits: heavy_barrier().is_some(),
+        }
+    }
+}
