@@ -399,7 +399,7 @@ unsafe impl<W: Work> FibreBody for Whole<W> {
         // SAFETY: it will never run again, and the runtime's reference is never given up.
         let head = unsafe { &this.as_ref().head };
         if head.word.refuse() && head.value() == Value::There {
-            let abandoned = &head.domain().abandoned;
+            let abandoned = &head.domain().left_behind.activities;
             // SAFETY: the same.
             unsafe { abandoned.note(this.cast(), Activity::<W>::tell_abandoned) };
         }

@@ -125,7 +125,7 @@ impl Drivers<'_> {
         if let Some(driver) = queue.driver() {
             return Ok(Arc::clone(driver));
         }
-        let _one_at_a_time = self.domain.installing.lock();
+        let _one_at_a_time = self.domain.drivers.installing.lock();
         if let Some(driver) = queue.driver() {
             return Ok(Arc::clone(driver));
         }

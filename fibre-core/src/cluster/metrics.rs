@@ -176,10 +176,10 @@ fn cpu_time(thread: i32) -> Option<Duration> {
 
 /// Asks the processors of a cluster what is queued, and waits for their answers.
 fn ask(domain: &Domain) -> Vec<Option<u64>> {
-    let number = domain.count_request.begin();
+    let number = domain.queued.request.begin();
     let deadline = Instant::now() + TIMEOUT;
     let answer = |index: usize, moving: &[usize]| {
-        let answered = domain.queue_counts[index].to(number);
+        let answered = domain.queued.counts[index].to(number);
         // A processor that sleeps has nothing there; one that stands still may have.
         let sleeps = || domain.stats(index).busy_since().is_none();
         let stands = || !moving.contains(&index);

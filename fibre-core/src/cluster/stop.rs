@@ -156,7 +156,7 @@ impl Cluster {
         }
         running.end();
         let left = running.left();
-        domain.abandoned.tell_all();
+        domain.left_behind.activities.tell_all();
         running.stop_listeners.tell_of_end();
         match left {
             None => Ok(()),
@@ -221,7 +221,7 @@ impl Running {
     /// fibres in the end. Blocks the fibre (or thread).
     fn ends_cancelled(&self, limit: Duration) -> bool {
         let unwinds =
-            self.domain.fibre_list.is_none() && !cfg!(panic = "abort") && !limit.is_zero();
+            self.domain.started.shared.is_none() && !cfg!(panic = "abort") && !limit.is_zero();
         if !unwinds {
             return self.ends_within(limit);
         }
@@ -252,7 +252,7 @@ impl Running {
         let left = loop {
             self.leave_unstarted(&stuck);
             let mut left = self.leave_started(stuck.is_empty());
-            let mut told = domain.left.lock();
+            let mut told = domain.left_behind.fibres.lock();
             let all = left.len() + told.len() >= live;
             if all || !stuck.is_empty() || Instant::now() >= timeout {
                 left.append(&mut told);
@@ -277,7 +277,7 @@ impl Running {
     /// no processor is left that could run them, and those that wait for them are told.
     fn leave_started(&self, for_good: bool) -> Vec<LeftFibre> {
         let mut left = Vec::new();
-        if let Some(fibre_list) = &self.domain.fibre_list {
+        if let Some(fibre_list) = &self.domain.started.shared {
             let fibre_list = fibre_list.lock();
             if for_good {
                 // The sender of a fibre that is still on its way here abandons it.
@@ -299,7 +299,7 @@ impl Running {
     fn leave_unstarted(&self, stuck: &[usize]) {
         let domain = &self.domain;
         // Held meanwhile: one at a time looks.
-        let mut told = domain.left.lock();
+        let mut told = domain.left_behind.fibres.lock();
         let gone = (0..domain.processors()).filter(|index| !stuck.contains(index));
         // SAFETY: these processors have ended, as the orders have said.
         let found = gone.flat_map(|index| unsafe { domain.take_unstarted(index) });

@@ -99,7 +99,7 @@ impl Seat {
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         let alive = AbortOnUnwind;
         let exit_state = self.processor.run();
-        self.processor.domain().abandoned.tell_late();
+        self.processor.domain().left_behind.activities.tell_late();
         if exit_state != ExitState::Nothing {
             Box::leak(self.processor);
         }

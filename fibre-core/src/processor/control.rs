@@ -40,7 +40,7 @@ impl Started {
     pub(super) fn new(domain: &Domain) -> Self {
         Self {
             list: FibreList::new(),
-            readers: Readers::new(domain.fibre_list.is_some()),
+            readers: Readers::new(domain.started.shared.is_some()),
         }
     }
 }
@@ -86,7 +86,7 @@ impl Processor {
 
     /// Cancels the fibres of its fibre list.
     fn cancel_all(&self) {
-        if let Some(shared) = &self.domain.fibre_list {
+        if let Some(shared) = &self.domain.started.shared {
             let fibre_list = shared.lock();
             let mut cancelling = Cancelling::new();
             fibre_list.for_each_fibre(|fibre, _| {
@@ -115,7 +115,8 @@ impl Processor {
         let fibre_list =
             unsafe { FibreListRef::new(&self.started.list, &self.started.readers, &self.running) };
         self.domain
-            .fibre_lists
+            .started
+            .own
             .lock()
             .push((self.index, fibre_list));
         self.domain
@@ -125,14 +126,14 @@ impl Processor {
 
     /// Undoes [`show_fibre_list`](Self::show_fibre_list), before it ends.
     pub(super) fn hide_fibre_list(&self) {
-        let mut fibre_lists = self.domain.fibre_lists.lock();
+        let mut fibre_lists = self.domain.started.own.lock();
         fibre_lists.retain(|(processor, _)| *processor != self.index);
         self.domain.record.set_fibre_list(self.index, ptr::null());
     }
 
     /// Looks at the fibres that have started: here, or anywhere if they may move.
     fn with_fibre_list<R>(&self, f: impl FnOnce(&FibreList) -> R) -> R {
-        match &self.domain.fibre_list {
+        match &self.domain.started.shared {
             None => f(&self.started.list),
             Some(shared) => f(&shared.lock()),
         }
@@ -147,7 +148,7 @@ impl Processor {
         let unstarted = unstarted.iter().map(Runnable::fibre);
         let mut left: Vec<_> = unstarted.map(|fibre| (fibre, false)).collect();
         // Fibres that move are not ours to report; the stopper of the cluster does.
-        if self.domain.fibre_list.is_none() {
+        if self.domain.started.shared.is_none() {
             self.started
                 .list
                 .for_each_fibre(|fibre, _| left.push((fibre, true)));
@@ -165,7 +166,11 @@ impl Processor {
         for (fibre, started) in left {
             // SAFETY: alive for ever, as no processor will run it and give up its reference.
             let block = unsafe { fibre.as_ref() };
-            self.domain.left.lock().push(LeftFibre::new(block, started));
+            self.domain
+                .left_behind
+                .fibres
+                .lock()
+                .push(LeftFibre::new(block, started));
             // SAFETY: it never runs again.
             unsafe { (block.body().abandon)(fibre) };
         }

@@ -142,7 +142,7 @@ impl Processor {
         };
         self.delist(&fibre);
         let limited = !ActivityBlock::is_at_home(fibre.block(), self.domain());
-        let left_behind = destination.fibre_list.as_ref().is_some_and(|shared| {
+        let left_behind = destination.started.shared.as_ref().is_some_and(|shared| {
             let fibre_list = shared.lock();
             // SAFETY: it has just been taken out of the fibre list here.
             unsafe { fibre_list.add(ControlBlock::hook(fibre.fibre())) };
@@ -160,9 +160,9 @@ impl Processor {
         }
         if !left_behind {
             destination.shared_queues.stage(fibre);
-        } else if destination.abandoned.are_late() {
+        } else if destination.left_behind.activities.are_late() {
             let found = Arc::clone(&destination);
-            let tell = move || found.abandoned.tell_late();
+            let tell = move || found.left_behind.activities.tell_late();
             if let Err(error) = os_thread::start("fibre-late".to_owned(), None, tell) {
                 stderr::warn(format_args!(
                     "nobody is told of what was abandoned: {error}"
@@ -295,7 +295,7 @@ impl Processor {
     /// somebody looks at it.
     #[inline(never)]
     fn change_fibre_list_slowly(&self, change: impl FnOnce(&FibreList)) {
-        if let Some(shared) = &self.domain().fibre_list {
+        if let Some(shared) = &self.domain().started.shared {
             change(&shared.lock());
         } else {
             // Another thread looks at it, and could not know that the fibre before would switch.

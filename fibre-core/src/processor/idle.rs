@@ -184,7 +184,7 @@ impl Processor {
     /// tell.
     #[inline]
     pub(super) fn answer(&self, count: impl FnOnce() -> Option<usize>) {
-        self.domain.queue_counts[self.index].give(&self.domain.count_request, count);
+        self.domain.queued.counts[self.index].give(&self.domain.queued.request, count);
     }
 
     /// Counts a sleep that is about to begin, and how the last one has ended.

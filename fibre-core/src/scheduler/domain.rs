@@ -19,7 +19,7 @@ use crate::scheduler::control::Control;
 use crate::scheduler::counts::{Count, Counters, ProcessorStats, add_gone};
 use crate::scheduler::fibre_limit::Limit;
 use crate::scheduler::processor_tree::ProcessorTree;
-use crate::scheduler::queue_counts::{CountRequest, QueueCount};
+use crate::scheduler::queue_counts::Queued;
 use crate::scheduler::records::ClusterRecord;
 use crate::stack::ClusterCache;
 use crate::sync::short_lock::ShortLock;
@@ -88,10 +88,8 @@ pub(crate) struct Domain {
     queues: Box<[Arc<ReadyQueue>]>,
     /// What each of these processors counts.
     stats: Box<[CachePadded<ProcessorStats>]>,
-    /// Asks them what is queued.
-    pub count_request: CountRequest,
-    /// What they have answered. Written when somebody asks, so they may share cache lines.
-    pub queue_counts: Box<[QueueCount]>,
+    /// What is queued, for readers.
+    pub queued: Queued,
     /// When it was made.
     pub birth: Instant,
     /// The domain's number in the process; the first one has 1.
@@ -100,15 +98,11 @@ pub(crate) struct Domain {
     pub record: ClusterRecord,
     /// The deadlines of fibres that wait at each of them.
     timers: Box<[Arc<CachePadded<Timers<ControlBlock>>>]>,
-    /// How many processors there are, spare ones included, which come last. It only grows.
-    active: AtomicUsize,
-    /// How many of them are regular, not spare. It only grows.
-    regular: AtomicUsize,
+    /// How many processors there are.
+    size: Size,
     /// The words of running fibres, one for each processor that may ever be: those of processors
     /// that run.
     runs: Mutex<Box<[Option<RunningRef>]>>,
-    /// Whether the driver that all have in common has been retired.
-    retired: AtomicBool,
     /// What is on its way to each processor that may ever be.
     pub arrivals: Box<[Arrivals]>,
     /// What they have in common besides: queues, and how they sleep.
@@ -117,17 +111,10 @@ pub(crate) struct Domain {
     foreign: CachePadded<AtomicU64>,
     /// The turn of foreign threads: where the next fibre that one spawns goes.
     pub turn: CachePadded<AtomicUsize>,
-    /// The fibres that have started, if these may move; else each processor has its own fibre list.
-    /// Only those that look at all fibres hold the lock for longer.
-    pub fibre_list: Option<ShortLock<FibreList>>,
-    /// The fibre lists of those processors that run, by the processors' places; empty ones if
-    /// fibres move. Read by others while the processor stands still, or by
-    /// [`Readers`](crate::sync::readers::Readers).
-    pub fibre_lists: Mutex<Vec<(usize, FibreListRef)>>,
-    /// The fibres that processors have left behind that were told to end.
-    pub left: Mutex<Vec<LeftFibre>>,
-    /// The activities that have been left behind.
-    pub abandoned: Abandoned,
+    /// The fibres that have started.
+    pub started: Started,
+    /// What processors have left behind that were told to end.
+    pub left_behind: LeftBehind,
     /// The orders of the cluster's handles.
     pub control: Control<ControlBlock>,
     /// How many fibres there may be, if that is limited.
@@ -140,17 +127,56 @@ pub(crate) struct Domain {
     pub processor_tree: OnceLock<ProcessorTree>,
     /// The choices of its builder.
     pub settings: Settings,
-    /// How many processors have a CPU each.
-    cpus: usize,
     /// Whether processors keep activities that they have made ready without calling a thief. Once
     /// true, true for ever.
     keeps_quietly: AtomicBool,
     /// Whether the monitor looks after it.
     pub(super) has_monitor: AtomicBool,
-    /// How many processors have left their loops.
+    /// What gives the processors another way to sleep.
+    pub drivers: DriverState,
+}
+
+/// How many processors a domain has.
+#[derive(Debug)]
+struct Size {
+    /// All of them, spare ones included, which come last. It only grows.
+    active: AtomicUsize,
+    /// How many of them are regular, not spare. It only grows.
+    regular: AtomicUsize,
+    /// How many have left their loops.
     ended: AtomicUsize,
-    /// Held by the caller that gives the processors another way to sleep.
+    /// How many have a CPU each.
+    cpus: usize,
+}
+
+/// The fibres of a domain that have started.
+#[derive(Debug)]
+pub(crate) struct Started {
+    /// All of them, if these may move; else each processor has its own fibre list. Only those that
+    /// look at all fibres hold the lock for longer.
+    pub shared: Option<ShortLock<FibreList>>,
+    /// The fibre lists of those processors that run, by the processors' places; empty ones if
+    /// fibres move. Read by others while the processor stands still, or by
+    /// [`Readers`](crate::sync::readers::Readers).
+    pub own: Mutex<Vec<(usize, FibreListRef)>>,
+}
+
+/// What the processors of a domain have left behind that were told to end.
+#[derive(Debug, Default)]
+pub(crate) struct LeftBehind {
+    /// The fibres.
+    pub fibres: Mutex<Vec<LeftFibre>>,
+    /// The activities.
+    pub activities: Abandoned,
+}
+
+/// What gives the processors of a domain another way to sleep.
+#[derive(Debug, Default)]
+pub(crate) struct DriverState {
+    /// Held by the caller that installs drivers.
     pub installing: Mutex<()>,
+    /// Whether the driver that all processors have in common has been retired.
+    retired: AtomicBool,
 }
 
 /// The number of the next domain.
@@ -179,28 +205,30 @@ impl Domain {
             record: ClusterRecord::new(number, &settings, &queues),
             queues,
             stats: (0..capacity).map(|_| CachePadded::default()).collect(),
-            count_request: CountRequest::new(),
-            queue_counts: (0..capacity).map(|_| QueueCount::new()).collect(),
+            queued: Queued::new(capacity),
             birth: Instant::now(),
             number,
             timers: (0..capacity).map(|_| Arc::default()).collect(),
-            active: AtomicUsize::new(0),
-            regular: AtomicUsize::new(0),
+            size: Size {
+                active: AtomicUsize::new(0),
+                regular: AtomicUsize::new(0),
+                ended: AtomicUsize::new(0),
+                cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
+            },
             runs: Mutex::new((0..capacity).map(|_| None).collect()),
-            retired: AtomicBool::new(false),
             arrivals: (0..capacity).map(|_| Arrivals::default()).collect(),
             shared_queues,
             foreign: CachePadded::default(),
             turn: CachePadded::default(),
-            fibre_list: settings
-                .moves_started
-                .then(|| ShortLock::new(FibreList::new())),
-            // A processor that begins must not run out of memory.
-            fibre_lists: Mutex::new(Vec::with_capacity(capacity)),
-            left: Mutex::default(),
-            abandoned: Abandoned::default(),
+            started: Started {
+                shared: settings
+                    .moves_started
+                    .then(|| ShortLock::new(FibreList::new())),
+                // A processor that begins must not run out of memory.
+                own: Mutex::new(Vec::with_capacity(capacity)),
+            },
+            left_behind: LeftBehind::default(),
             control: Control::new(),
-            cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
             limit: settings.max_fibres.map(Limit::new),
             stacks: ClusterCache::default(),
             processor_tree: OnceLock::new(),
@@ -208,8 +236,7 @@ impl Domain {
             settings,
             keeps_quietly: AtomicBool::new(false),
             has_monitor: AtomicBool::new(false),
-            ended: AtomicUsize::new(0),
-            installing: Mutex::default(),
+            drivers: DriverState::default(),
         };
         domain.activate(processors);
         domain
@@ -218,7 +245,7 @@ impl Domain {
     /// Makes `more` processors part of the domain: spare ones first, as far as there are any, and
     /// new ones behind them. There is room for them, and there is one caller at a time.
     pub(crate) fn activate(&self, more: usize) {
-        let before = self.active.load(Ordering::Relaxed);
+        let before = self.size.active.load(Ordering::Relaxed);
         let regular = self.regular() + more;
         let after = regular.max(before);
         self.control.add_processors(after - before);
@@ -229,8 +256,8 @@ impl Domain {
             self.queues.iter().for_each(|queue| queue.notice_others());
         }
         let promoted = self.regular()..before.min(regular);
-        self.active.store(after, Ordering::Release);
-        self.regular.store(regular, Ordering::Release);
+        self.size.active.store(after, Ordering::Release);
+        self.size.regular.store(regular, Ordering::Release);
         for index in promoted {
             self.set_aside(index, false);
         }
@@ -240,7 +267,7 @@ impl Domain {
     /// there is one caller at a time. `false`: all others have left their loops.
     #[must_use]
     pub(crate) fn activate_spare(&self) -> bool {
-        let before = self.active.load(Ordering::Relaxed);
+        let before = self.size.active.load(Ordering::Relaxed);
         if !self.control.add_late_processor() {
             return false;
         }
@@ -249,7 +276,7 @@ impl Domain {
         if self.settings.force_migration {
             self.queues[before].forward_to(&self.queues[0]);
         }
-        self.active.store(before + 1, Ordering::Release);
+        self.size.active.store(before + 1, Ordering::Release);
         true
     }
 
@@ -367,13 +394,13 @@ impl Domain {
     /// How many processors are regular, not spare: the first ones.
     #[inline]
     pub(crate) fn regular(&self) -> usize {
-        self.regular.load(Ordering::Acquire)
+        self.size.regular.load(Ordering::Acquire)
     }
 
     /// How many processors there are, spare ones included.
     #[inline]
     pub(crate) fn processors(&self) -> usize {
-        self.active.load(Ordering::Acquire)
+        self.size.active.load(Ordering::Acquire)
     }
 
     /// How many processors there may be.
@@ -385,7 +412,7 @@ impl Domain {
     /// each of them.
     #[inline]
     pub(crate) fn spins(&self) -> bool {
-        (2..=self.cpus).contains(&self.regular())
+        (2..=self.size.cpus).contains(&self.regular())
     }
 
     /// Counts a new fibre that a foreign thread spawns, and returns its number. `None`: the domain
@@ -472,10 +499,10 @@ impl Domain {
 
     /// Counts a processor that has left its loop for good. `true`: it was the last one.
     pub(crate) fn count_ended(&self) -> bool {
-        let before = self.ended.fetch_add(1, Ordering::AcqRel);
+        let before = self.size.ended.fetch_add(1, Ordering::AcqRel);
         // No processor leaves its loop before the domain is closed. From then on only a spare one
         // is added, which sleeps only if it is not over.
-        before + 1 >= self.processors() && !self.retired.swap(true, Ordering::AcqRel)
+        before + 1 >= self.processors() && !self.drivers.retired.swap(true, Ordering::AcqRel)
     }
 
     /// Notes that processor `keeper` keeps an activity without calling a thief: others that are

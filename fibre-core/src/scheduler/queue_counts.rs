@@ -10,7 +10,7 @@
 //!
 //! The number in the answer is stored with release, after the count, and loaded with acquire. So a
 //! reader that sees its number, or a later one, sees a count made after it had asked. The count
-//! request' own number orders nothing: a processor that misses it finds it at its next service.
+//! request's own number orders nothing: a processor that misses it finds it at its next service.
 
 use crate::sync::{AtomicU64, Ordering, planted};
 
@@ -19,6 +19,26 @@ pub const MOST_QUEUED: usize = 1 << 16;
 
 /// A value of [`QueueCount::queued`]: it could not be counted.
 const UNKNOWN: u64 = u64::MAX;
+
+/// What is queued at the processors of one domain, for readers.
+#[derive(Debug)]
+pub struct Queued {
+    /// Asks the processors.
+    pub request: CountRequest,
+    /// What they have answered. Written when somebody asks, so they may share cache lines.
+    pub counts: Box<[QueueCount]>,
+}
+
+impl Queued {
+    /// Nobody has asked any of so many processors.
+    #[must_use]
+    pub fn new(processors: usize) -> Self {
+        Self {
+            request: CountRequest::new(),
+            counts: (0..processors).map(|_| QueueCount::new()).collect(),
+        }
+    }
+}
 
 /// The number of the last time that a reader has asked.
 #[derive(Debug)]
