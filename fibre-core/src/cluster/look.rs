@@ -116,7 +116,7 @@ impl Running {
         let deadline = Instant::now() + TIMEOUT;
         let all = self.wait_for(ProcessorPhase::Still, Some(deadline));
         // Processors do not end meanwhile.
-        let fibre_lists = &self.domain.started.own;
+        let fibre_lists = &self.domain.fibre_lists.own;
         let Some(fibre_lists) = limit.map_or_else(
             || Some(fibre_lists.lock()),
             |limit| fibre_lists.try_lock_for(limit),
@@ -143,7 +143,7 @@ impl Running {
                 pause(BETWEEN);
             }
         }
-        if let Some(shared) = &domain.started.shared {
+        if let Some(shared) = &domain.fibre_lists.shared {
             let fibre_list = shared.lock();
             let moving = domain.control.not_at(ProcessorPhase::Still);
             let stuck = fibre_lists
@@ -178,7 +178,7 @@ impl Running {
         }
         let between = fibre_list.last().is_null();
         let stuck = self.stuck(processor);
-        if domain.started.shared.is_some() && !between {
+        if domain.fibre_lists.shared.is_some() && !between {
             // Found with the fibres of the fibre list that all processors share.
             return true;
         }
@@ -186,14 +186,14 @@ impl Running {
             // SAFETY: the processor changes nothing during a look.
             Self::read_stuck(unsafe { fibre_list.get() }, running, stuck, visit);
         };
-        if domain.started.shared.is_none() && fibre_list.look(look).is_some() {
+        if domain.fibre_lists.shared.is_none() && fibre_list.look(look).is_some() {
             return true;
         }
-        let can_look = domain.started.shared.is_some() || Readers::can_look();
+        let can_look = domain.fibre_lists.shared.is_some() || Readers::can_look();
         let over = last || !can_look;
         if over && domain.stats(processor).works_since().is_some() {
             visit(LookResult::Unseen(stuck));
-        } else if over && domain.started.shared.is_none() {
+        } else if over && domain.fibre_lists.shared.is_none() {
             visit(LookResult::Missed);
         }
         over

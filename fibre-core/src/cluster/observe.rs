@@ -82,7 +82,7 @@ impl Running {
     ) -> bool {
         let domain = &self.domain;
         // Processors do not end meanwhile.
-        let Some(fibre_lists) = domain.started.own.try_lock_for(limit) else {
+        let Some(fibre_lists) = domain.fibre_lists.own.try_lock_for(limit) else {
             return false;
         };
         let its = fibre_lists.iter().find(|(index, _)| *index == processor);
@@ -94,7 +94,7 @@ impl Running {
             let view = FibreView::new(block, FibrePhase::Runs(stuck), Some(processor));
             f(&domain.settings.name, view);
         };
-        let Some(shared) = &domain.started.shared else {
+        let Some(shared) = &domain.fibre_lists.shared else {
             // SAFETY: what runs is in the fibre list, and is not freed during a look.
             return fibre_list
                 .look(|running| show(unsafe { running.as_ref() }))

@@ -28,7 +28,7 @@ pub(super) fn add(running: &Arc<Running>) {
     drop(domains);
     let domain = &running.domain;
     // SAFETY: a cluster is added once, and its domain stays where it is.
-    unsafe { domain.record.list(domain.started.shared.as_ref()) };
+    unsafe { domain.record.list(domain.fibre_lists.shared.as_ref()) };
     BEGAN.get_or_init(|| running.domain.birth);
     observers::call();
 }

@@ -221,7 +221,7 @@ impl Running {
     /// fibres in the end. Blocks the fibre (or thread).
     fn ends_cancelled(&self, limit: Duration) -> bool {
         let unwinds =
-            self.domain.started.shared.is_none() && !cfg!(panic = "abort") && !limit.is_zero();
+            self.domain.fibre_lists.shared.is_none() && !cfg!(panic = "abort") && !limit.is_zero();
         if !unwinds {
             return self.ends_within(limit);
         }
@@ -277,7 +277,7 @@ impl Running {
     /// no processor is left that could run them, and those that wait for them are told.
     fn leave_started(&self, for_good: bool) -> Vec<LeftFibre> {
         let mut left = Vec::new();
-        if let Some(fibre_list) = &self.domain.started.shared {
+        if let Some(fibre_list) = &self.domain.fibre_lists.shared {
             let fibre_list = fibre_list.lock();
             if for_good {
                 // The sender of a fibre that is still on its way here abandons it.

@@ -9,41 +9,10 @@ use super::{ExitState, Processor};
 use crate::fibre::cancel_batch::{Cancellable, Cancelling};
 use crate::fibre::{ControlBlock, FibreList, FibreListRef};
 use crate::queue::Runnable;
-use crate::scheduler::domain::{Domain, LeftFibre};
-use crate::sync::readers::Readers;
-use std::cell::Cell;
+use crate::scheduler::domain::LeftFibre;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Which orders a processor has obeyed.
-#[derive(Default)]
-pub(super) struct Obeyed {
-    /// Whether it has cancelled its fibres.
-    pub(super) cancelled: Cell<bool>,
-    /// Whether it has begun to rouse its fibres.
-    pub(super) unwound: Cell<bool>,
-    /// Whether it has been told to end, whatever it leaves.
-    pub(super) leaving: Cell<bool>,
-}
-
-/// The fibres that have started at a processor.
-pub(super) struct Started {
-    /// All of them, unless the domain's fibre list has them.
-    pub(super) list: FibreList,
-    /// Looks at the list while a fibre runs.
-    pub(super) readers: Readers,
-}
-
-impl Started {
-    /// Those of a processor that begins in this domain.
-    pub(super) fn new(domain: &Domain) -> Self {
-        Self {
-            list: FibreList::new(),
-            readers: Readers::new(domain.started.shared.is_some()),
-        }
-    }
-}
 
 impl Processor {
     /// Obeys the orders, and stands still for as long as they say so.
@@ -86,7 +55,7 @@ impl Processor {
 
     /// Cancels the fibres of its fibre list.
     fn cancel_all(&self) {
-        if let Some(shared) = &self.domain.started.shared {
+        if let Some(shared) = &self.domain.fibre_lists.shared {
             let fibre_list = shared.lock();
             let mut cancelling = Cancelling::new();
             fibre_list.for_each_fibre(|fibre, _| {
@@ -97,7 +66,7 @@ impl Processor {
             // Its second step is done before the lock is given back.
             drop(cancelling);
         } else {
-            self.started.list.for_each_fibre(|fibre, _| {
+            self.fibre_list.for_each_fibre(|fibre, _| {
                 // SAFETY: as above; and the fibres that wait, wait here, so no other thread has to
                 // be made to see anything.
                 unsafe {
@@ -113,28 +82,28 @@ impl Processor {
     pub(super) fn show_fibre_list(&self) {
         // SAFETY: `hide_fibre_list` takes it back before the processor ends.
         let fibre_list =
-            unsafe { FibreListRef::new(&self.started.list, &self.started.readers, &self.running) };
+            unsafe { FibreListRef::new(&self.fibre_list, &self.readers, &self.running) };
         self.domain
-            .started
+            .fibre_lists
             .own
             .lock()
             .push((self.index, fibre_list));
         self.domain
             .record
-            .set_fibre_list(self.index, &raw const self.started.list);
+            .set_fibre_list(self.index, &raw const self.fibre_list);
     }
 
     /// Undoes [`show_fibre_list`](Self::show_fibre_list), before it ends.
     pub(super) fn hide_fibre_list(&self) {
-        let mut fibre_lists = self.domain.started.own.lock();
+        let mut fibre_lists = self.domain.fibre_lists.own.lock();
         fibre_lists.retain(|(processor, _)| *processor != self.index);
         self.domain.record.set_fibre_list(self.index, ptr::null());
     }
 
     /// Looks at the fibres that have started: here, or anywhere if they may move.
     fn with_fibre_list<R>(&self, f: impl FnOnce(&FibreList) -> R) -> R {
-        match &self.domain.started.shared {
-            None => f(&self.started.list),
+        match &self.domain.fibre_lists.shared {
+            None => f(&self.fibre_list),
             Some(shared) => f(&shared.lock()),
         }
     }
@@ -148,9 +117,8 @@ impl Processor {
         let unstarted = unstarted.iter().map(Runnable::fibre);
         let mut left: Vec<_> = unstarted.map(|fibre| (fibre, false)).collect();
         // Fibres that move are not ours to report; the stopper of the cluster does.
-        if self.domain.started.shared.is_none() {
-            self.started
-                .list
+        if self.domain.fibre_lists.shared.is_none() {
+            self.fibre_list
                 .for_each_fibre(|fibre, _| left.push((fibre, true)));
         }
         let exit_state = if !self.with_fibre_list(FibreList::is_empty) {

@@ -3,29 +3,16 @@
 use super::run_loop::TraceSink;
 use super::{Processor, os_thread};
 use crate::fibre::{ControlBlock, FibreList, FibreRef, Left, Reserved};
-use crate::queue::{Runnable, Slot};
+use crate::queue::Runnable;
 use crate::scheduler::activity::ActivityBlock;
-use crate::scheduler::domain::Domain;
 use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::stack::{MIN_STACK_SIZE, Stack, StackError, class_of};
 use crate::sync::pause;
 use crate::sync::{Ordering, light_barrier};
 use crate::sys::stderr;
-use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What a fibre that has left its stack, or has got none, leaves to the processor.
-#[derive(Default)]
-pub(super) struct Handover {
-    /// The fibre to run next, whatever is in the queue.
-    pub(super) successor: Slot,
-    /// Where a fibre that is about to leave the cluster goes, and whether it is still counted here.
-    pub(super) destination: Cell<Option<(Arc<Domain>, bool)>>,
-    /// Why the fibre that is about to run was refused the stack it wanted.
-    pub(super) refusal: Cell<Option<StackError>>,
-}
 
 impl Processor {
     /// Runs a fibre until it leaves its stack, and does what the fibre asked for then, and has both
@@ -137,23 +124,27 @@ impl Processor {
     /// cluster may have been told since to cancel its fibres, or to leave them.
     #[cold]
     fn send_off(&self, fibre: Runnable) {
-        let Some((destination, stays_counted)) = self.handover.destination.take() else {
+        let Some((destination, stays_counted)) = self.next.destination.take() else {
             unreachable!("a fibre left for nowhere")
         };
         self.delist(&fibre);
         let limited = !ActivityBlock::is_at_home(fibre.block(), self.domain());
-        let left_behind = destination.started.shared.as_ref().is_some_and(|shared| {
-            let fibre_list = shared.lock();
-            // SAFETY: it has just been taken out of the fibre list here.
-            unsafe { fibre_list.add(ControlBlock::hook(fibre.fibre())) };
-            if fibre_list.is_left() {
-                // Under the lock: the stopper of the cluster may look again, and a fibre is
-                // reported once.
-                // SAFETY: it never runs again.
-                unsafe { (fibre.block().body().abandon)(fibre.fibre()) };
-            }
-            fibre_list.is_left()
-        });
+        let left_behind = destination
+            .fibre_lists
+            .shared
+            .as_ref()
+            .is_some_and(|shared| {
+                let fibre_list = shared.lock();
+                // SAFETY: it has just been taken out of the fibre list here.
+                unsafe { fibre_list.add(ControlBlock::hook(fibre.fibre())) };
+                if fibre_list.is_left() {
+                    // Under the lock: the stopper of the cluster may look again, and a fibre is
+                    // reported once.
+                    // SAFETY: it never runs again.
+                    unsafe { (fibre.block().body().abandon)(fibre.fibre()) };
+                }
+                fibre_list.is_left()
+            });
         if destination.control.must_cancel() {
             // The canceller of the fibre list may have come before: as in `bind`.
             fibre.block().state.cancel_later();
@@ -254,7 +245,7 @@ impl Processor {
     #[cold]
     fn bind_to_refuse(&self, fibre: &mut Runnable, error: StackError) -> Result<(), StackError> {
         let stack = self.take_stack(class_of(MIN_STACK_SIZE))?;
-        self.handover.refusal.set(Some(error));
+        self.next.refusal.set(Some(error));
         self.settle::<Refused>(fibre, stack);
         Ok(())
     }
@@ -284,8 +275,8 @@ impl Processor {
     /// Changes the fibre list of its fibres, between two of them.
     #[inline(always)]
     fn change_fibre_list(&self, change: impl FnOnce(&FibreList)) {
-        if self.started.readers.may_change() {
-            change(&self.started.list);
+        if self.readers.may_change() {
+            change(&self.fibre_list);
         } else {
             self.change_fibre_list_slowly(change);
         }
@@ -295,12 +286,12 @@ impl Processor {
     /// somebody looks at it.
     #[inline(never)]
     fn change_fibre_list_slowly(&self, change: impl FnOnce(&FibreList)) {
-        if let Some(shared) = &self.domain().started.shared {
+        if let Some(shared) = &self.domain().fibre_lists.shared {
             change(&shared.lock());
         } else {
             // Another thread looks at it, and could not know that the fibre before would switch.
-            self.started.readers.await_change();
-            change(&self.started.list);
+            self.readers.await_change();
+            change(&self.fibre_list);
         }
     }
 
@@ -367,7 +358,7 @@ struct Refused;
 
 impl Entry for Refused {
     unsafe fn run(block: *const (), suspender: Suspender) -> Suspender {
-        let error = Processor::here(|here| here.handover.refusal.take()).flatten();
+        let error = Processor::here(|here| here.next.refusal.take()).flatten();
         if let Some(error) = error {
             // SAFETY: as for `Fibre`.
             unsafe {

@@ -11,20 +11,6 @@
 use super::{Processor, ProcessorLocal};
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::sys::current;
-use std::cell::Cell;
-
-/// What the running fibre, or a hook, is in.
-#[derive(Default)]
-pub(super) struct Inside {
-    /// Whether the running fibre is about to wait, and wakers may reach it already. Kept in builds
-    /// with debug assertions only.
-    pub(super) publishing: Cell<bool>,
-    /// How many calls of [`Processor::here`] the running fibre is in. Kept in builds with debug
-    /// assertions only.
-    pub(super) looks: Cell<u32>,
-    /// Whether the processor calls a switch hook.
-    pub(super) in_hook: Cell<bool>,
-}
 
 impl Processor {
     /// The processor that this thread is. Null on a foreign thread. For callers that keep it for
@@ -68,7 +54,12 @@ impl Processor {
         if !cfg!(debug_assertions) {
             return;
         }
-        let asks = |here: &Self| (here.inside.publishing.get(), here.inside.looks.get());
+        let asks = |here: &Self| {
+            (
+                here.call_state.publishing.get(),
+                here.call_state.looks.get(),
+            )
+        };
         let (publishing, looks) = Self::here(asks).unwrap_or((false, 1));
         assert!(
             !publishing,
@@ -89,7 +80,10 @@ impl<'a> LookedAt<'a> {
     #[inline(always)]
     fn begin(processor: &'a Processor) -> Self {
         if cfg!(debug_assertions) {
-            processor.inside.looks.set(processor.inside.looks.get() + 1);
+            processor
+                .call_state
+                .looks
+                .set(processor.call_state.looks.get() + 1);
         }
         Self(processor)
     }
@@ -99,7 +93,10 @@ impl Drop for LookedAt<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if cfg!(debug_assertions) {
-            self.0.inside.looks.set(self.0.inside.looks.get() - 1);
+            self.0
+                .call_state
+                .looks
+                .set(self.0.call_state.looks.get() - 1);
         }
     }
 }

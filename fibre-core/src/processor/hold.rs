@@ -56,6 +56,6 @@ impl Processor {
         if self.domain.control.is_any() {
             self.plan_service(0);
         }
-        self.handover.successor.fill(fibre);
+        self.next.successor.fill(fibre);
     }
 }

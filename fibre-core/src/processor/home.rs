@@ -1,5 +1,5 @@
-//! Whether the fibres that a processor runs are at home there: it may keep them, and wakers that run
-//! there find them without a step that other threads could see.
+//! Whether the fibres that a processor runs are at home there: it may keep them, and wakers that
+//! run there find them without a step that other threads could see.
 
 use crate::config::settings::Settings;
 use crate::sync::heavy_barrier;
@@ -18,7 +18,7 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// That of processor `index` in a cluster with these settings.
+    /// What holds for processor `index` in a cluster with these settings.
     pub(super) fn new(index: usize, settings: &Settings) -> Self {
         Self {
             adopts: settings.force_migration,

@@ -22,9 +22,9 @@ struct Hooked<'a, R> {
 impl<R> Hooked<'_, R> {
     /// Calls hooks, with a note that this is done.
     fn call(&self, hooks: impl FnOnce(&HookList)) {
-        self.processor.inside.in_hook.set(true);
+        self.processor.call_state.in_hook.set(true);
         hooks(self.hooks);
-        self.processor.inside.in_hook.set(false);
+        self.processor.call_state.in_hook.set(false);
     }
 }
 
@@ -87,7 +87,7 @@ impl Processor {
 
     /// Whether the processor calls a switch hook.
     pub(crate) fn is_in_hook(&self) -> bool {
-        self.inside.in_hook.get()
+        self.call_state.in_hook.get()
     }
 
     /// In builds with debug assertions, aborts if a switch hook is about to block the processor.

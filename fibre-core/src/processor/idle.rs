@@ -15,8 +15,7 @@
 //! that appears at another processor before the announcement is seen in the last look, and a
 //! producer of later work sees the announcement.
 
-use super::calls::{Call, Calls};
-use super::spin::Spin;
+use super::calls::Call;
 use super::watch::WatchTimer;
 use super::{Next, Processor};
 use crate::idle::armed::Armed;
@@ -30,33 +29,6 @@ use crate::wait::timer::BATCH;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What a processor remembers of having found nothing to run.
-pub(super) struct Idling {
-    /// How often in a row the queue was not empty and yet gave nothing.
-    pub(super) refusals: Cell<u32>,
-    /// Whether its last sleep was ended by another thread, and it has found nothing to run since.
-    pub(super) woken: Cell<bool>,
-    /// Whether the next rest begins with a spin.
-    pub(super) spin: Spin,
-    /// Whether it has taken part in the work since it last stood aside.
-    pub(super) took_part: Cell<bool>,
-    /// How often it has been called, if it is a spare one.
-    pub(super) calls: Calls,
-}
-
-impl Idling {
-    /// That of a processor that begins, and spins for so long at most.
-    pub(super) fn new(epoch: Instant, spin: Duration) -> Self {
-        Self {
-            refusals: Cell::new(0),
-            woken: Cell::new(false),
-            spin: Spin::new(spin),
-            took_part: Cell::new(false),
-            calls: Calls::new(epoch),
-        }
-    }
-}
 
 /// Refusals before the thread gives its CPU to the producer it waits for.
 const PATIENCE: u32 = 4;
@@ -89,13 +61,13 @@ impl Processor {
     /// The part of [`go_idle`](Self::go_idle) up to the wake-up.
     fn idle_until_woken(&self) -> Next {
         // What it finds may be a push in flight: then the next rest does without.
-        if self.idling.refusals.get() == 0 && self.spin_until_needed() {
-            self.idling.refusals.set(1);
+        if self.idle.refusals.get() == 0 && self.spin_until_needed() {
+            self.idle.refusals.set(1);
             return Next::Again;
         }
         let call = self.call();
         if call != Call::Nobody {
-            self.idling.took_part.set(true);
+            self.idle.took_part.set(true);
         }
         match self.own().announce(call.is_open()).arm() {
             Ok(armed) => self.sleep_unless_needed(armed, call),
@@ -126,9 +98,7 @@ impl Processor {
             next_tick.set(Some(now + TICK));
             !self.is_needed_by_others()
         };
-        self.idling
-            .spin
-            .until(|| !self.own().is_empty(), begin, look)
+        self.idle.spin.until(|| !self.own().is_empty(), begin, look)
     }
 
     /// Whether others have work that only processors in the idle set hear of, or should be watched.
@@ -153,7 +123,7 @@ impl Processor {
             self.wait_for_producer();
             return Next::Again;
         }
-        self.idling.refusals.set(0);
+        self.idle.refusals.set(0);
         if self.poll_if_due() {
             return Next::Again;
         }
@@ -168,9 +138,9 @@ impl Processor {
         self.stats().set_idle();
         self.begin_sleep();
         let announced = armed.sleep(deadline);
-        self.idling.woken.set(announced.was_woken());
+        self.idle.woken.set(announced.was_woken());
         if call == Call::Counted && !self.domain.shared_queues.idle.contains(self.index) {
-            self.idling.calls.add();
+            self.idle.calls.add();
         }
         self.end_sleep(announced.was_woken());
         let driver = self.ready.driver();
@@ -192,7 +162,7 @@ impl Processor {
         let stats = self.stats();
         self.add_up(self.service.planned.get() - self.service.left.get());
         stats.parks.add(1);
-        if self.idling.woken.get() {
+        if self.idle.woken.get() {
             stats.wakes.add(1);
             let in_vain = stats.works_since().is_none();
             stats.wakes_in_vain.add(u64::from(in_vain));
@@ -225,7 +195,7 @@ impl Processor {
         if self.domain.spins() {
             // A push, or an event; a deadline has not fired yet.
             let by_others = !self.own().is_empty();
-            self.idling.spin.slept(now - before, by_others);
+            self.idle.spin.slept(now - before, by_others);
         }
         self.service.last.set(now);
         // A handle that gives an order wakes us for it.
@@ -270,7 +240,7 @@ impl Processor {
     /// How far the processor goes to find work: further once what should have come long ago has
     /// not.
     pub(super) fn mode(&self) -> StealMode {
-        if self.idling.refusals.get() > LONG_PATIENCE + LONGER {
+        if self.idle.refusals.get() > LONG_PATIENCE + LONGER {
             StealMode::Any
         } else {
             StealMode::SkipWaking
@@ -281,8 +251,8 @@ impl Processor {
     /// holds the queue, or another processor has not yet woken up for its work. The other thread
     /// may have lost its CPU, so this does not spin for long.
     fn wait_for_producer(&self) {
-        let refusals = self.idling.refusals.get().saturating_add(1);
-        self.idling.refusals.set(refusals);
+        let refusals = self.idle.refusals.get().saturating_add(1);
+        self.idle.refusals.set(refusals);
         if refusals > LONG_PATIENCE {
             pause(Duration::from_micros(50));
         } else if refusals > PATIENCE {

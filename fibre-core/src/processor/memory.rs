@@ -19,7 +19,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// That of a processor that begins, in a cluster with these settings.
+    /// The memory of a processor that begins, in a cluster with these settings.
     pub(super) fn new(settings: &Settings, epoch: Instant) -> Self {
         Self {
             usual_class: class_of(settings.stack_size),

@@ -19,24 +19,28 @@
 //! * `activity_stack`: what it keeps for them;
 //! * `run_loop`: the run loop, with and without a record of events;
 //! * `hooked`: the run loop of clusters with switch hooks;
-//! * `control`: carries out what the cluster's handles ask for; `order`: whether it goes on then;
+//! * `control`: carries out what the cluster's handles ask for; `order`: whether it goes on then,
+//!   and what it has obeyed;
 //! * `rouse`: has waiting fibres unwound;
 //! * `service`: when it next looks at all that;
 //! * `poll`: when a busy processor asks for events;
 //! * `time_slice`: when a fibre that never blocks has run for long enough;
 //! * `idle`: what a processor without work does;
+//! * `idle_state`: what it remembers of having found nothing;
 //! * `spin`: whether it spins before it sleeps;
 //! * `watch`: how an idle processor looks after those that one fibre keeps;
 //! * `spare`: how a spare processor that is not needed stands aside;
 //! * `calls`: how often a spare processor is called;
 //! * `hold`: holds a fibre that waits in the panic hook;
 //! * `held`: how long a fibre has been held;
+//! * `next_fibre`: what one fibre leaves to the processor before the next one runs;
 //! * `home`: whether the fibres that it runs are at home here;
 //! * `memory`: stacks and memory of ended fibres, for new ones;
-//! * `place`: where a fibre goes that is spawned here;
+//! * `place`: where a fibre goes that is spawned here; `spawn_turn`: at which processor;
 //! * `prefetch`: makes the CPU fetch what a fibre needs before it runs;
 //! * `local`: what a layer above keeps with a processor, so that it needs no lock;
 //! * `lock_turn`: how long its fibre has had a lock that it waited for;
+//! * `call_state`: what its fibre, or a hook, is in the middle of;
 //! * `here`: the processor that this thread is, and the fibre that it runs;
 //! * `overflow_hook`: what the overflow report learns about fibres;
 //! * `os_thread`: kernel threads that the runtime starts, and what they must not inherit;
@@ -47,6 +51,7 @@
 
 mod activation;
 mod activity_stack;
+mod call_state;
 mod calls;
 mod control;
 mod execute;
@@ -58,9 +63,11 @@ mod hold;
 mod home;
 mod hooked;
 mod idle;
+mod idle_state;
 mod local;
 mod lock_turn;
 mod memory;
+mod next_fibre;
 mod order;
 pub(crate) mod os_thread;
 mod overflow_hook;
@@ -71,6 +78,7 @@ mod rouse;
 mod run_loop;
 mod service;
 mod spare;
+mod spawn_turn;
 mod spin;
 mod time_slice;
 mod watch;
@@ -86,7 +94,7 @@ pub use prefetch::{WakeHints, fetch_all};
 pub(crate) use spin::Spin;
 
 use crate::fibre::block_cache::BlockCache;
-use crate::fibre::{ControlBlock, FibreRef};
+use crate::fibre::{ControlBlock, FibreList, FibreRef};
 use crate::idle::monitor_call::MONITOR;
 use crate::queue::{Link, Runnable};
 use crate::ready::{Owner, ReadyQueue};
@@ -95,22 +103,22 @@ use crate::scheduler::domain::Domain;
 use crate::scheduler::queue_counts::MOST_QUEUED;
 use crate::scheduler::steal::{StealMode, Thief};
 use crate::stack::context::Action;
+use crate::sync::readers::Readers;
 use crate::sync::{AtomicPtr, Ordering};
 use crate::sys::{current, fork};
 use crate::trace::{self, TracePhase};
 use crate::wait::timer::{BATCH, Timers};
-use control::{Obeyed, Started};
+use call_state::CallState;
 use crossbeam_utils::CachePadded;
-use execute::Handover;
 use held::Held;
-use here::Inside;
 use home::Home;
-use idle::Idling;
+use idle_state::IdleState;
 use memory::Memory;
-use order::Order;
-use place::Spawning;
+use next_fibre::NextFibre;
+use order::{Order, OrderState};
 use poll::Polling;
 use service::Service;
+use spawn_turn::SpawnTurn;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -144,11 +152,11 @@ pub(crate) struct Processor {
     /// others may look while the domain has it ([`Domain::runs`]).
     running: AtomicPtr<Link>,
     /// What a fibre that has left its stack, or has got none, leaves to the processor.
-    handover: Handover,
+    next: NextFibre,
     /// The turn with a lock that was begun last here.
     pub(crate) lock_turn: LockTurn,
     /// What the running fibre, or a hook, is in.
-    inside: Inside,
+    call_state: CallState,
     /// Whether the fibres that it runs are at home here.
     home: Home,
     /// Deadlines of fibres that wait here, those of `domain.timers(…)`.
@@ -157,10 +165,12 @@ pub(crate) struct Processor {
     memory: Memory,
     /// What a layer above keeps here.
     local: ProcessorLocal,
-    /// Fibres that have started here.
-    started: Started,
+    /// Fibres that have started here, unless the domain's fibre list has them all.
+    fibre_list: FibreList,
+    /// Looks at the fibre list while a fibre runs.
+    readers: Readers,
     /// Where the next fibre goes that is spawned here.
-    spawning: Spawning,
+    spawn_turn: SpawnTurn,
     /// When it next looks at timers and events.
     service: Service,
     /// The cluster's birth, for `busy_since`.
@@ -170,7 +180,7 @@ pub(crate) struct Processor {
     /// When it is time to ask for events.
     polling: Polling,
     /// What it remembers of having found nothing to run.
-    idling: Idling,
+    idle: IdleState,
     /// How long it has held a fibre that waits in the panic hook.
     held: Held,
     /// What it steals with.
@@ -178,7 +188,7 @@ pub(crate) struct Processor {
     /// What it knows of the processors that it looks after while it sleeps.
     watcher: Watcher,
     /// Which orders it has obeyed.
-    obeyed: Obeyed,
+    obeyed: OrderState,
 }
 
 /// What a processor does next.
@@ -205,24 +215,25 @@ impl Processor {
             stats: NonNull::from(domain.stats(index)),
             ready: Arc::clone(domain.queue(index)),
             running: AtomicPtr::new(ptr::null_mut()),
-            handover: Handover::default(),
+            next: NextFibre::default(),
             lock_turn: LockTurn::default(),
-            inside: Inside::default(),
+            call_state: CallState::default(),
             home: Home::new(index, &domain.settings),
             timers: Arc::clone(domain.timers(index)),
             memory: Memory::new(&domain.settings, epoch),
             local: ProcessorLocal::default(),
-            started: Started::new(&domain),
-            spawning: Spawning::new(),
-            service: Service::new(epoch),
+            fibre_list: FibreList::new(),
+            readers: Readers::new(domain.fibre_lists.shared.is_some()),
+            spawn_turn: SpawnTurn::new(),
+            service: Service::new(epoch, SERVICE_INTERVAL),
             epoch,
             slices: Slices::new(epoch, domain.settings.slice),
             polling: Polling::default(),
-            idling: Idling::new(epoch, domain.settings.spin),
+            idle: IdleState::new(epoch, domain.settings.spin),
             held: Held::default(),
             thief: Thief::new(index, &domain.settings),
             watcher: Watcher::new(index),
-            obeyed: Obeyed::default(),
+            obeyed: OrderState::default(),
             domain,
         }
     }
@@ -235,7 +246,7 @@ impl Processor {
         self.note_busy(now);
         // A spare processor, which is not among those that it goes round, begins with the first.
         if self.index < self.domain.regular() {
-            self.spawning.turn.set(self.index);
+            self.spawn_turn.turn.set(self.index);
         }
         self.domain.show_running(self.index, &self.running);
         MONITOR.call();
@@ -274,7 +285,7 @@ impl Processor {
     /// Takes the fibre that another one has made way for.
     #[inline]
     fn take_successor(&self) -> Option<Runnable> {
-        let successor = self.handover.successor.take()?;
+        let successor = self.next.successor.take()?;
         // A rescuer knows only of the fibre before.
         self.own().pass_gate();
         if self.count_switch(1) == Order::GoOn {
@@ -328,7 +339,7 @@ impl Processor {
         let found = unsafe { self.own().pop() }.or_else(|| self.find_elsewhere());
         match found {
             Some(fibre) => {
-                self.idling.refusals.set(0);
+                self.idle.refusals.set(0);
                 Next::Run(fibre)
             }
             None => {
@@ -527,13 +538,13 @@ impl Processor {
 
     /// Notes that the running fibre has begun to publish its wait, or has finished that.
     pub(crate) fn set_publishing(&self, publishing: bool) {
-        self.inside.publishing.set(publishing);
+        self.call_state.publishing.set(publishing);
     }
 
     /// Notes the domain that the running fibre goes to when it leaves the cluster next; and whether
     /// the fibre will come back, and is counted here until then.
     pub(crate) fn set_destination(&self, destination: Arc<Domain>, stays_counted: bool) {
-        self.handover
+        self.next
             .destination
             .set(Some((destination, stays_counted)));
     }
@@ -541,7 +552,7 @@ impl Processor {
     /// Makes `successor` run next; the running fibre makes way for it.
     #[inline]
     pub(crate) fn succeed_by(&self, successor: Runnable) {
-        self.handover.successor.fill(successor);
+        self.next.successor.fill(successor);
     }
 
     /// Has `successor` run next, and says how the running fibre makes way: it goes behind the

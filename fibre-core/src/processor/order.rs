@@ -1,5 +1,7 @@
 //! Whether a processor goes on, as the cluster's handles have it.
 
+use std::cell::Cell;
+
 /// What the orders of the cluster's handles say to a processor.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,4 +12,15 @@ pub(super) enum Order {
     Rouse,
     /// It leaves its loop, whatever fibres there are.
     End,
+}
+
+/// Which orders a processor has obeyed.
+#[derive(Default)]
+pub(super) struct OrderState {
+    /// Whether it has cancelled its fibres.
+    pub(super) cancelled: Cell<bool>,
+    /// Whether it has begun to rouse its fibres.
+    pub(super) unwound: Cell<bool>,
+    /// Whether it has been told to end, whatever it leaves.
+    pub(super) leaving: Cell<bool>,
 }

@@ -1,28 +1,9 @@
 //! Where a fibre goes that is spawned here.
 
 use super::Processor;
-use crate::queue::{Link, Runnable};
+use crate::queue::Runnable;
 use crate::sync::Ordering;
-use std::cell::Cell;
 use std::ptr;
-
-/// Where the next fibre goes that is spawned at a processor.
-pub(super) struct Spawning {
-    /// The processor that it goes to, unless something else is chosen.
-    pub(super) turn: Cell<usize>,
-    /// The fibre with a next spawn that goes where the fewest live, for comparison only.
-    pub(super) spreader: Cell<*mut Link>,
-}
-
-impl Spawning {
-    /// That of a processor that begins.
-    pub(super) fn new() -> Self {
-        Self {
-            turn: Cell::new(0),
-            spreader: Cell::new(ptr::dangling_mut()),
-        }
-    }
-}
 
 impl Processor {
     /// Places a fibre that is spawned here.
@@ -55,7 +36,7 @@ impl Processor {
     /// Places the running fibre's next spawn where the fewest live, if nothing else is chosen for
     /// it and no other fibre says the same here before.
     pub(super) fn spread_next(&self) {
-        self.spawning
+        self.spawn_turn
             .spreader
             .set(self.running.load(Ordering::Relaxed));
     }
@@ -63,18 +44,18 @@ impl Processor {
     /// Whether the running fibre has said so, which is then done with.
     #[inline]
     pub(super) fn spreads_next(&self) -> bool {
-        let spreads = self.spawning.spreader.get() == self.running.load(Ordering::Relaxed);
+        let spreads = self.spawn_turn.spreader.get() == self.running.load(Ordering::Relaxed);
         if spreads {
-            self.spawning.spreader.set(ptr::dangling_mut());
+            self.spawn_turn.spreader.set(ptr::dangling_mut());
         }
         spreads
     }
 
     /// Steps the round-robin of fibres spawned here.
     fn next_turn(&self) -> usize {
-        let turn = self.spawning.turn.get();
+        let turn = self.spawn_turn.turn.get();
         let next = turn + 1;
-        self.spawning.turn.set(if next == self.domain.regular() {
+        self.spawn_turn.turn.set(if next == self.domain.regular() {
             0
         } else {
             next

@@ -31,18 +31,18 @@ use crate::queue::Runnable;
 impl Processor {
     /// Begins to rouse the fibres that have started here.
     pub(super) fn begin_rousing(&self) {
-        self.started.list.begin_walk();
+        self.fibre_list.begin_walk();
     }
 
     /// Whether there are fibres left to look at.
     pub(super) fn has_to_rouse(&self) -> bool {
-        self.started.list.is_walked()
+        self.fibre_list.is_walked()
     }
 
     /// The next fibre to be roused, which is to run now. Between two fibres.
     #[cold]
     pub(super) fn rouse_next(&self) -> Option<Runnable> {
-        while let Some(fibre) = self.started.list.walk_to_fibre() {
+        while let Some(fibre) = self.fibre_list.walk_to_fibre() {
             // SAFETY: a fibre in the fibre list is alive.
             let block = unsafe { fibre.as_ref() };
             if block.wait_slot.is_in_open_wait() && block.may_be_unwound() {

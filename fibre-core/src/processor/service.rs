@@ -1,7 +1,6 @@
 //! When a processor next looks at timers, events and the queues of others: after a number of
 //! switches that is adapted to how long they take.
 
-use super::SERVICE_INTERVAL;
 use std::cell::Cell;
 use std::time::Instant;
 
@@ -20,12 +19,13 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// That of a processor that begins. It comes at once: there may be orders already.
-    pub(super) fn new(epoch: Instant) -> Self {
+    /// The first service of a processor, with this interval from then on. It comes at once: there
+    /// may be orders already.
+    pub(super) fn new(epoch: Instant, interval: u32) -> Self {
         Self {
             left: Cell::new(0),
             planned: Cell::new(0),
-            interval: Cell::new(SERVICE_INTERVAL),
+            interval: Cell::new(interval),
             last: Cell::new(epoch),
             vain_looks: Cell::new(0),
         }

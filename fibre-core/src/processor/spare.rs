@@ -25,7 +25,7 @@ impl Processor {
         if self.index < self.domain.regular() {
             return Call::Anybody;
         }
-        let barred = self.idling.calls.barred_until(Instant::now());
+        let barred = self.idle.calls.barred_until(Instant::now());
         barred.map_or(Call::Counted, Call::NobodyUntil)
     }
 
@@ -34,7 +34,7 @@ impl Processor {
     #[cold]
     pub(super) fn stand_aside(&self) {
         let given = self.ready.give_away();
-        if self.idling.took_part.replace(false) || given {
+        if self.idle.took_part.replace(false) || given {
             self.call_another();
         }
         self.plan_service(0);

@@ -35,7 +35,7 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// Those of a processor that begins, each of this length.
+    /// The slices of a processor that begins, each of this length.
     pub(super) fn new(epoch: Instant, length: Duration) -> Self {
         Self {
             run: Slice::new(epoch, length),

@@ -19,7 +19,7 @@ use crate::scheduler::control::Control;
 use crate::scheduler::counts::{Count, Counters, ProcessorStats, add_gone};
 use crate::scheduler::fibre_limit::Limit;
 use crate::scheduler::processor_tree::ProcessorTree;
-use crate::scheduler::queue_counts::Queued;
+use crate::scheduler::queue_counts::QueueCounts;
 use crate::scheduler::records::ClusterRecord;
 use crate::stack::ClusterCache;
 use crate::sync::short_lock::ShortLock;
@@ -89,7 +89,7 @@ pub(crate) struct Domain {
     /// What each of these processors counts.
     stats: Box<[CachePadded<ProcessorStats>]>,
     /// What is queued, for readers.
-    pub queued: Queued,
+    pub queued: QueueCounts,
     /// When it was made.
     pub birth: Instant,
     /// The domain's number in the process; the first one has 1.
@@ -112,9 +112,9 @@ pub(crate) struct Domain {
     /// The turn of foreign threads: where the next fibre that one spawns goes.
     pub turn: CachePadded<AtomicUsize>,
     /// The fibres that have started.
-    pub started: Started,
+    pub fibre_lists: FibreLists,
     /// What processors have left behind that were told to end.
-    pub left_behind: LeftBehind,
+    pub left_behind: LeftWork,
     /// The orders of the cluster's handles.
     pub control: Control<ControlBlock>,
     /// How many fibres there may be, if that is limited.
@@ -151,7 +151,7 @@ struct Size {
 
 /// The fibres of a domain that have started.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct FibreLists {
     /// All of them, if these may move; else each processor has its own fibre list. Only those that
     /// look at all fibres hold the lock for longer.
     pub shared: Option<ShortLock<FibreList>>,
@@ -163,7 +163,7 @@ pub(crate) struct Started {
 
 /// What the processors of a domain have left behind that were told to end.
 #[derive(Debug, Default)]
-pub(crate) struct LeftBehind {
+pub(crate) struct LeftWork {
     /// The fibres.
     pub fibres: Mutex<Vec<LeftFibre>>,
     /// The activities.
@@ -205,7 +205,7 @@ impl Domain {
             record: ClusterRecord::new(number, &settings, &queues),
             queues,
             stats: (0..capacity).map(|_| CachePadded::default()).collect(),
-            queued: Queued::new(capacity),
+            queued: QueueCounts::new(capacity),
             birth: Instant::now(),
             number,
             timers: (0..capacity).map(|_| Arc::default()).collect(),
@@ -220,14 +220,14 @@ impl Domain {
             shared_queues,
             foreign: CachePadded::default(),
             turn: CachePadded::default(),
-            started: Started {
+            fibre_lists: FibreLists {
                 shared: settings
                     .moves_started
                     .then(|| ShortLock::new(FibreList::new())),
                 // A processor that begins must not run out of memory.
                 own: Mutex::new(Vec::with_capacity(capacity)),
             },
-            left_behind: LeftBehind::default(),
+            left_behind: LeftWork::default(),
             control: Control::new(),
             limit: settings.max_fibres.map(Limit::new),
             stacks: ClusterCache::default(),

@@ -22,14 +22,14 @@ const UNKNOWN: u64 = u64::MAX;
 
 /// What is queued at the processors of one domain, for readers.
 #[derive(Debug)]
-pub struct Queued {
+pub struct QueueCounts {
     /// Asks the processors.
     pub request: CountRequest,
     /// What they have answered. Written when somebody asks, so they may share cache lines.
     pub counts: Box<[QueueCount]>,
 }
 
-impl Queued {
+impl QueueCounts {
     /// Nobody has asked any of so many processors.
     #[must_use]
     pub fn new(processors: usize) -> Self {
