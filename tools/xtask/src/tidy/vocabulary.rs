@@ -8,6 +8,8 @@
 //! * `errno` is such a thread-local, and its accessor is declared so that compilers merge calls
 //!   to it. It may be read only where no switch can lie between the call and the reading; those
 //!   files are listed with their reason.
+//! * Machine code, and questions about the CPU, stand in `arch` folders, or in the files that are
+//!   listed: a port to another CPU finds there what it has to write.
 
 use crate::tidy::source::{Source, Token, Violation};
 
@@ -50,6 +52,26 @@ const LINKED: [&str; 13] = [
     "fibre-capi/src",
 ];
 
+/// The folder of a crate for what is written for one CPU.
+const ARCH: &str = "arch";
+
+/// The files outside of such folders that have machine code, or ask for the CPU. The list only gets
+/// shorter.
+const MACHINE_CODE: [&str; 12] = [
+    "exts/libc/src/thread_locals.rs",
+    "fibre-capi/src/attr_stack.rs",
+    "fibre-capi/src/environment.rs",
+    "fibre-capi/src/errno.rs",
+    "fibre-capi/src/exit.rs",
+    "fibre-core/src/frames/walk.rs",
+    "fibre-core/src/processor/exit.rs",
+    "fibre-core/src/stack/switch.rs",
+    "fibre-core/src/sys/current.rs",
+    "fibre-core/src/sys/panic_count.rs",
+    "fibre-core/src/sys/platform.rs",
+    "fibre-core/src/sys/syscall.rs",
+];
+
 /// The folders that must not read errno.
 const ERRNO_FREE: [&str; 2] = ["fibre-core/src", "fibre-io/src"];
 
@@ -58,7 +80,43 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
     let mut violations = unknown_words(sources);
     violations.extend(thread_locals(sources));
     violations.extend(environment(sources));
+    violations.extend(machine_code(sources));
     violations
+}
+
+/// Linked crates have machine code where one looks for it, and the list has no file without any.
+fn machine_code(sources: &[Source]) -> Vec<Violation> {
+    let linked = sources
+        .iter()
+        .filter(|source| LINKED.iter().any(|folder| source.is_below(folder)))
+        .filter(|source| !source.path.ends_with("_tests.rs"));
+    let mut violations = Vec::new();
+    for source in linked {
+        let listed = MACHINE_CODE.contains(&source.path.as_str());
+        let in_arch = source.path.split('/').any(|folder| folder == ARCH);
+        match machine_code_line(source) {
+            Some(line) if !listed && !in_arch => violations.push(source.violation(
+                line,
+                format!("machine code, or a question about the CPU: put it into `{ARCH}/`"),
+            )),
+            None if listed => {
+                violations.push(source.violation(0, "has no machine code: take it off the list"));
+            }
+            _ => {}
+        }
+    }
+    violations
+}
+
+/// The first line outside of tests with machine code, or with a question about the CPU.
+fn machine_code_line(source: &Source) -> Option<usize> {
+    let mut pairs = source.tokens.windows(2);
+    let found = pairs.find(|pair| {
+        let [word, next] = [0, 1].map(|place| pair[place].text.as_str());
+        let is_code = next == "!" && ["asm", "global_asm", "naked_asm"].contains(&word);
+        (is_code || word == "target_arch") && !source.is_test_line(pair[0].line)
+    });
+    found.map(|pair| pair[0].line)
 }
 
 /// One file reads the environment.
@@ -208,7 +266,7 @@ mod tests {
     fn home() -> Source {
         source(
             "fibre-core/src/sys/current.rs",
-            "//! D.\nthread_local! {}\n",
+            "//! D.\nthread_local! {}\nglobal_asm!(\"\");\n",
         )
     }
 
@@ -258,6 +316,34 @@ mod tests {
         let passing = "//! D.\nconst A: &str = env!(\"A\");\n\
             #[cfg(test)]\nmod tests { fn f() { env::var(\"A\"); } }\n";
         assert!(check(&[home(), source("src/lib.rs", passing)]).is_empty());
+    }
+
+    #[test]
+    fn machine_code_elsewhere_fails() {
+        for code in [
+            "fn f() { unsafe { asm!(\"nop\") } }",
+            "std::arch::global_asm!(\"nop\");",
+            "#[cfg(target_arch = \"x86_64\")]\nfn f() {}",
+        ] {
+            let text = format!("//! D.\n{code}\n");
+            let found = check(&[home(), source("fibre-sync/src/mutex.rs", &text)]);
+            assert_eq!((found.len(), found[0].line), (1, 2), "{code}");
+            for path in [
+                "fibre-sync/src/arch/x86_64.rs",
+                "fibre-capi/src/exit.rs",
+                "tools/top/src/main.rs",
+            ] {
+                assert!(check(&[home(), source(path, &text)]).is_empty(), "{path}");
+            }
+        }
+        let test = "//! D.\n#[cfg(test)]\nmod tests { fn f() { unsafe { asm!(\"nop\") } } }\n";
+        assert!(check(&[home(), source("src/lib.rs", test)]).is_empty());
+    }
+
+    #[test]
+    fn a_listed_file_without_machine_code_fails() {
+        let found = check(&[home(), source("fibre-capi/src/exit.rs", "//! No `asm!`.\n")]);
+        assert_eq!(found.len(), 1);
     }
 
     #[test]
