@@ -64,12 +64,16 @@ unsafe extern "C-unwind" fn call_on(
         // To an unwinder, this is where the stack ends, as `exit::enter` is.
         ".cfi_startproc",
         ".cfi_undefined rip",
+        // `rbp` survives calls, so it keeps the old stack pointer meanwhile.
         "push rbp",
         "mov rbp, rsp",
+        // From here on, the stack is the program's memory.
         "mov rsp, rdx",
+        // Calls the first argument with the second one.
         "mov rax, rdi",
         "mov rdi, rsi",
         "call rax",
+        // Back to the runtime's stack; the result is in `rax`.
         "mov rsp, rbp",
         "pop rbp",
         "ret",

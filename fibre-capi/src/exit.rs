@@ -34,17 +34,22 @@ unsafe extern "C" fn enter(
         // To an unwinder, this is where the stack ends.
         ".cfi_startproc",
         ".cfi_undefined rip",
+        // Registers that a function has to leave as they are.
         "push rbp",
         "push rbx",
         "push r12",
         "push r13",
         "push r14",
         "push r15",
+        // Calls want the stack aligned to 16 bytes: six registers and the return address are 56.
         "sub rsp, 8",
+        // The frame notes itself: an escape comes back to this stack pointer.
         "mov [rdx], rsp",
+        // Calls the first argument with the second one.
         "mov rax, rdi",
         "mov rdi, rsi",
         "call rax",
+        // The result is in `rax` already. Takes back all that was pushed.
         "add rsp, 8",
         "pop r15",
         "pop r14",
@@ -61,9 +66,13 @@ unsafe extern "C" fn enter(
 #[unsafe(naked)]
 unsafe extern "C" fn escape(frame: *mut c_void, result: *mut c_void) -> ! {
     naked_asm!(
+        // The stack ends at the noted frame again, whatever was called from there.
         "mov rsp, rdi",
+        // What that frame returns.
         "mov rax, rsi",
+        // Functions begin and end with the direction flag clear; who escapes may have set it.
         "cld",
+        // Takes back what `enter` has pushed, and returns to its caller.
         "add rsp, 8",
         "pop r15",
         "pop r14",
