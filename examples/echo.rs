@@ -7,32 +7,45 @@
 //! Each connection is one fibre that reads and writes as if it had a thread to
 //! itself. See `webserver` for what a server in the open needs beyond this.
 
+use std::error::Error;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use clap::Parser;
 use fibre::Cluster;
 use fibre::net::{TcpListener, TcpStream};
+use lexopt::prelude::*;
 
-/// Sends back what it receives.
-#[derive(Parser)]
-#[command(version)]
-struct Options {
-    /// Address to listen on; with port 0 the kernel chooses one
-    #[arg(long, default_value = "127.0.0.1:7000")]
-    addr: SocketAddr,
+const HELP: &str = "\
+Sends back what it receives.
+
+  --addr ADDRESS  to listen on; with port 0 the kernel chooses one [127.0.0.1:7000]
+";
+
+/// The address that the command line names.
+fn address() -> Result<SocketAddr, lexopt::Error> {
+    let mut address = SocketAddr::from(([127, 0, 0, 1], 7000));
+    let mut arguments = lexopt::Parser::from_env();
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Long("addr") => address = arguments.value()?.parse()?,
+            Long("help") => {
+                print!("{HELP}");
+                std::process::exit(0);
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(address)
 }
 
-fn main() -> io::Result<()> {
-    let options = Options::parse();
+fn main() -> Result<(), Box<dyn Error>> {
+    let address = address()?;
     let cluster = Cluster::builder().name("echo").build()?;
-    let listener = TcpListener::bind(options.addr)?;
+    let listener = TcpListener::bind(address)?;
     println!("listening on {}", listener.local_addr()?);
     let acceptor = cluster.spawn(move || accept_all(&listener));
-    acceptor
-        .join()
-        .map_err(|_| io::Error::other("the acceptor panicked"))
+    acceptor.join().map_err(|_| "the acceptor panicked".into())
 }
 
 /// Gives every connection a fibre of its own.

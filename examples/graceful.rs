@@ -9,36 +9,61 @@
 //! All that the loop waits for stands in one `select!`. Whatever comes first is handled; the rest
 //! stays where it is. `docs/SELECT.md` has the details.
 
+use std::error::Error;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use clap::Parser;
 use fibre::net::{TcpListener, TcpStream};
 use fibre::select::after;
 use fibre::signal::{SIGINT, SIGTERM, Signals};
 use fibre::{Group, GroupError, Interval, select};
+use lexopt::prelude::*;
 
-/// Sends back what it receives, until SIGTERM or Ctrl-C.
-#[derive(Parser)]
-#[command(version)]
+const HELP: &str = "\
+Sends back what it receives, until SIGTERM or Ctrl-C.
+
+  --addr ADDRESS   to listen on; with port 0 the kernel chooses one [127.0.0.1:7000]
+  --every SECONDS  between two reports [10]
+  --grace SECONDS  that connections have to end after the signal [5]
+";
+
 struct Options {
-    /// Address to listen on; with port 0 the kernel chooses one
-    #[arg(long, default_value = "127.0.0.1:7000")]
     addr: SocketAddr,
-    /// Seconds between two reports
-    #[arg(long, default_value_t = 10)]
     every: u64,
-    /// Seconds that connections have to end after the signal
-    #[arg(long, default_value_t = 5)]
     grace: u64,
 }
 
-fn main() -> Result<(), GroupError<io::Error>> {
-    let options = Options::parse();
+impl Options {
+    /// Reads the command line.
+    fn read() -> Result<Self, lexopt::Error> {
+        let mut options = Self {
+            addr: SocketAddr::from(([127, 0, 0, 1], 7000)),
+            every: 10,
+            grace: 5,
+        };
+        let mut arguments = lexopt::Parser::from_env();
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Long("addr") => options.addr = arguments.value()?.parse()?,
+                Long("every") => options.every = arguments.value()?.parse()?,
+                Long("grace") => options.grace = arguments.value()?.parse()?,
+                Long("help") => {
+                    print!("{HELP}");
+                    std::process::exit(0);
+                }
+                other => return Err(other.unexpected()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::read()?;
     let serve = move || serve(&options);
     match fibre::spawn(serve).join() {
-        Ok(served) => served,
+        Ok(served) => Ok(served?),
         Err(payload) => std::panic::resume_unwind(payload),
     }
 }

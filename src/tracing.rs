@@ -7,27 +7,7 @@
 //! they are entered again. All layers of the subscriber see that, as they see it of a future that
 //! is instrumented: to those that measure, a span is idle while its fibre waits.
 //!
-//! ```
-//! use tracing::{info, info_span};
-//! use tracing_subscriber::{fmt, prelude::*};
-//!
-//! // The first thing in `main`: before any fibre.
-//! tracing_subscriber::registry()
-//!     .with(fibre::tracing::layer()?)
-//!     .with(fmt::layer())
-//!     .init();
-//!
-//! let serve = |request: u32| {
-//!     move || {
-//!         let _span = info_span!("request", request).entered();
-//!         fibre::sleep(std::time::Duration::from_millis(1));
-//!         info!("served"); // in this request's span, whatever others do
-//!     }
-//! };
-//! let fibres = [1, 2, 3].map(|request| fibre::spawn(serve(request)));
-//! fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
-//! # Ok::<(), fibre::TooLate>(())
-//! ```
+#![cfg_attr(not(doctest), doc = include_str!("tracing/spans.md"))]
 //!
 //! What else is to be known:
 //!
@@ -244,20 +224,7 @@ impl SwitchHooks for Follow {
 /// made one: otherwise this is the same as `tracing`'s own, and other fibres of the thread log to
 /// the subscriber while this one waits.
 ///
-/// ```
-/// use tracing_subscriber::{fmt, prelude::*};
-///
-/// let quiet = tracing_subscriber::registry().with(fibre::tracing::layer()?);
-/// let quiet = tracing::Dispatch::new(quiet);
-/// let fibre = fibre::spawn(move || {
-///     fibre::tracing::with_default(&quiet, || {
-///         fibre::yield_now();
-///         tracing::info!("nobody hears this");
-///     })
-/// });
-/// fibre.join().unwrap();
-/// # Ok::<(), fibre::TooLate>(())
-/// ```
+#[cfg_attr(not(doctest), doc = include_str!("tracing/with_default.md"))]
 ///
 /// # Panics
 ///

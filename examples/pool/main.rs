@@ -9,27 +9,51 @@
 
 mod pool;
 
+use std::error::Error;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use clap::Parser;
 use fibre::net::{TcpListener, TcpStream};
 use fibre::{Group, GroupError};
+use lexopt::prelude::*;
 
 use crate::pool::{Pool, PoolError};
 
-/// Asks a server by a pool of connections.
-#[derive(Parser)]
-#[command(version)]
+const HELP: &str = "\
+Asks a server by a pool of connections.
+
+  --fibres COUNT       that ask, each ten times [1000]
+  --connections COUNT  at a time [8]
+";
+
 struct Options {
-    /// Fibres that ask, each ten times
-    #[arg(long, default_value_t = 1000)]
     fibres: usize,
-    /// Connections at a time
-    #[arg(long, default_value_t = 8)]
     connections: usize,
+}
+
+impl Options {
+    /// Reads the command line.
+    fn read() -> Result<Self, lexopt::Error> {
+        let mut options = Self {
+            fibres: 1000,
+            connections: 8,
+        };
+        let mut arguments = lexopt::Parser::from_env();
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Long("fibres") => options.fibres = arguments.value()?.parse()?,
+                Long("connections") => options.connections = arguments.value()?.parse()?,
+                Long("help") => {
+                    print!("{HELP}");
+                    std::process::exit(0);
+                }
+                other => return Err(other.unexpected()),
+            }
+        }
+        Ok(options)
+    }
 }
 
 /// A connection to the server.
@@ -115,8 +139,8 @@ fn failed(error: io::Error) -> GroupError<PoolError> {
     GroupError::Failed(PoolError::Failed(error))
 }
 
-fn main() -> Result<(), GroupError<PoolError>> {
-    let options = Options::parse();
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::read()?;
     let ran = fibre::spawn(move || run(&options)).join();
     let again = ran.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     println!("all questions are answered; {again} were asked again");

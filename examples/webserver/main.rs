@@ -49,13 +49,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use clap::Parser;
 use fibre::net::TcpListener;
 use fibre::signal::{SIGINT, SIGTERM, Signals};
 use fibre::{Builder, Cluster, Group};
 
 use crate::options::Options;
 use crate::server::Server;
+
+/// The exit status for a command line that cannot be understood.
+const MISUSED: u8 = 2;
 
 /// The exit status of a process that a second SIGINT ended.
 const INTERRUPTED: i32 = 130;
@@ -64,7 +66,14 @@ const INTERRUPTED: i32 = 130;
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
+    let options = match Options::read() {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("webserver: {error}");
+            return ExitCode::from(MISUSED);
+        }
+    };
+    match run(&options) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {

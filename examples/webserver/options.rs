@@ -1,49 +1,92 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::exit;
 use std::time::Duration;
 
-use clap::Parser;
+use lexopt::prelude::*;
 
-/// A web server with one fibre per connection.
-#[derive(Parser)]
-#[command(version)]
+const HELP: &str = "\
+A web server with one fibre per connection.
+
+  --addr ADDRESS            to listen on; with port 0 the kernel chooses one [127.0.0.1:8080]
+  --processors COUNT        kernel threads that run fibres [what affinity and quota allow]
+  --dir PATH                directory to serve; without it a built-in page stands at `/`
+  --header-timeout SECONDS  that a request's head may take, from its first byte on [10]
+  --idle-timeout SECONDS    that a connection may rest between requests, or a write make no
+                            progress [60]
+  --drain-timeout SECONDS   that requests in flight get to finish after SIGINT [10]
+  --minimum-rate BYTES      a second that a client must take of an answer that does not fit its
+                            socket's buffers [4096]
+  --max-connections COUNT   served at a time; further ones wait to be accepted [100000]
+";
+
+/// What the command line chooses.
 pub(crate) struct Options {
-    /// Address to listen on; with port 0 the kernel chooses one
-    #[arg(long, default_value = "127.0.0.1:8080")]
     pub(crate) addr: SocketAddr,
-
-    /// Kernel threads that run fibres [default: what affinity and quota allow]
-    #[arg(long)]
     processors: Option<usize>,
-
-    /// Directory to serve; without it a built-in page stands at `/`
-    #[arg(long)]
     pub(crate) dir: Option<PathBuf>,
-
-    /// Seconds that a request's head may take to arrive, from its first byte on
-    #[arg(long, default_value = "10", value_parser = seconds)]
     pub(crate) header_timeout: Duration,
-
-    /// Seconds a connection may rest between requests, or a write make no progress
-    #[arg(long, default_value = "60", value_parser = seconds)]
     pub(crate) idle_timeout: Duration,
-
-    /// Seconds that requests in flight get to finish after SIGINT
-    #[arg(long, default_value = "10", value_parser = seconds)]
     pub(crate) drain_timeout: Duration,
-
-    /// Bytes a second that a client must take of an answer that does not fit its socket's buffers
-    #[arg(long, default_value_t = 4096, value_parser = at_least_one)]
     pub(crate) minimum_rate: usize,
-
-    /// Connections served at a time; further ones wait to be accepted
-    #[arg(long, default_value_t = 100_000, value_parser = at_least_one)]
     pub(crate) max_connections: usize,
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            addr: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            processors: None,
+            dir: None,
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(10),
+            minimum_rate: 4096,
+            max_connections: 100_000,
+        }
+    }
+}
+
 impl Options {
+    /// Reads the command line.
+    pub(crate) fn read() -> Result<Self, lexopt::Error> {
+        let mut options = Self::default();
+        let mut arguments = lexopt::Parser::from_env();
+        while let Some(argument) = arguments.next()? {
+            let Long(name) = argument else {
+                return Err(argument.unexpected());
+            };
+            if name == "help" {
+                print!("{HELP}");
+                exit(0);
+            }
+            let name = name.to_owned();
+            let value = arguments.value()?;
+            let set = options.set(&name, value);
+            set.map_err(|error| format!("--{name}: {error}"))?;
+        }
+        Ok(options)
+    }
+
+    /// Takes in one of them.
+    fn set(&mut self, name: &str, value: OsString) -> Result<(), lexopt::Error> {
+        match name {
+            "addr" => self.addr = value.parse()?,
+            "processors" => self.processors = Some(value.parse()?),
+            "dir" => self.dir = Some(value.into()),
+            "header-timeout" => self.header_timeout = value.parse_with(seconds)?,
+            "idle-timeout" => self.idle_timeout = value.parse_with(seconds)?,
+            "drain-timeout" => self.drain_timeout = value.parse_with(seconds)?,
+            "minimum-rate" => self.minimum_rate = value.parse_with(at_least_one)?,
+            "max-connections" => self.max_connections = value.parse_with(at_least_one)?,
+            _ => return Err("there is no such option".into()),
+        }
+        Ok(())
+    }
+
     /// The number of processors asked for, or the runtime's choice.
     pub(crate) fn processors(&self) -> usize {
         self.processors.unwrap_or_else(fibre::default_processors)

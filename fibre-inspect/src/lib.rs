@@ -54,12 +54,12 @@ mod names;
 mod notifier;
 #[cfg(not(loom))]
 mod output;
-/// The page that `fibre-top` reads; for that, and for models, see `tests/loom_page.rs`.
+/// The page that `fibre-top` reads; for that, and for models, see `tests/loom/page.rs`.
 #[doc(hidden)]
 pub mod page;
 #[cfg(not(loom))]
 mod report;
-/// The word that asks a thread for its registers; for models, see `tests/loom_request.rs`.
+/// The word that asks a thread for its registers; for models, see `tests/loom/request.rs`.
 #[doc(hidden)]
 pub mod request;
 #[cfg(not(loom))]

@@ -8,7 +8,7 @@ use std::process::Command;
 const INSTALLED: &str = "LIBRARY_UNDER_TEST";
 
 /// The program.
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gdb/hangs.c");
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/gdb/hangs.c");
 
 /// Compiles the program.
 fn compiled() -> Scratch {

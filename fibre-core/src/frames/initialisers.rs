@@ -14,7 +14,7 @@
 //! the stack is walked frame by frame, and that decides. Each function is reported once. A program
 //! without a table of symbols gets no warning. `FIBRE_INITIALISERS=0` switches this off.
 //!
-//! The names are std's own affair and may change; `tests/soundness/initialising.rs` notices.
+//! The names are std's own affair and may change; `tests/bounds/soundness/initialising.rs` notices.
 
 use crate::config::debug_flag::DebugFlag;
 use crate::fibre::ControlBlock;

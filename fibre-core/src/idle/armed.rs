@@ -14,7 +14,7 @@
 //!
 //! Only an [`Armed`] can sleep, and there is none without the steps before. So no processor sleeps
 //! without somebody's knowledge. That step 3 is not left out is for the processor to see to, and
-//! for `tests/loom_idle.rs` to check.
+//! for `tests/loom/idle.rs` to check.
 
 use crate::idle::shared_queues::SharedQueues;
 use std::time::Instant;

@@ -2,7 +2,7 @@
 //!
 //! It announces that it has nothing to do, arms its queues, looks once more at the others' queues
 //! and whether it is all over, and sleeps until a push, an event, or the next deadline. Values
-//! prove the order of these steps ([`crate::idle::armed`]); `tests/loom_idle.rs` checks that it is
+//! prove the order of these steps ([`crate::idle::armed`]); `tests/loom/idle.rs` checks that it is
 //! right.
 //!
 //! The processor also wakes up to give back the memory of stacks that are not needed, while there

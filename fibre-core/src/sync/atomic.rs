@@ -2,7 +2,7 @@
 //!
 //! Everything that takes part in a lock-free protocol names its atomics,
 //! cells, locks and futexes through this module, so that the models in
-//! `tests/loom_*.rs` run the shipped code and not a copy of it. It also has what lets
+//! `tests/loom/*.rs` run the shipped code and not a copy of it. It also has what lets
 //! models look into shipped code: a [`Framed`] value says when its frame ends, and
 //! [`planted`] is where a model puts a fault that it must find.
 

@@ -18,7 +18,7 @@
 //!
 //! If no word or more than one is as it should be, as may be in another std or if std is a library
 //! of its own, the count stays with the thread: [`panics`] then says that it does not know.
-//! `tests/limits/unwinding.rs` and `tests/panic_hook.rs` notice.
+//! `tests/objects/limits/unwinding.rs` and `tests/bounds/panic_hook.rs` notice.
 
 use crate::sys::current;
 use crate::sys::signal_mask::SignalMask;

@@ -5,6 +5,7 @@
 //! features for each choice, and builds much of what is below anew.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,10 +25,21 @@ pub(crate) struct Program {
     folder: PathBuf,
     /// The target that it tests, or is.
     pub(crate) target: String,
-    /// Whether tests must run in it: it is a suite, and no model.
+    /// Whether tests must run in it: it is no library, and has a harness.
     pub(crate) has_tests: bool,
     /// The file.
     path: PathBuf,
+    /// The first of its sources.
+    source: PathBuf,
+}
+
+/// How a program names a suite that is a module of it.
+const SUITE: &str = "mod suite_";
+
+/// The suites that the main source of a program names.
+pub(crate) fn suites_in(source: &str) -> impl Iterator<Item = &str> {
+    let lines = source.lines();
+    lines.filter_map(|line| line.strip_prefix(SUITE)?.strip_suffix(';'))
 }
 
 impl Program {
@@ -37,7 +49,16 @@ impl Program {
         command.current_dir(&self.folder);
         command.env("CARGO_MANIFEST_DIR", &self.folder);
         command.env("CARGO_PKG_NAME", &self.package);
+        // Programs that tests start are there, and need not be built once more.
+        command.env("FIBRE_EXAMPLES_ARE_BUILT", "1");
         command
+    }
+
+    /// The suites that are modules of it.
+    pub(crate) fn suites(&self) -> Result<Vec<String>> {
+        let source = fs::read_to_string(&self.source)
+            .with_context(|| format!("cannot read {}", self.source.display()))?;
+        Ok(suites_in(&source).map(str::to_owned).collect())
     }
 
     /// What it is called.
@@ -87,6 +108,7 @@ fn program_of(message: &Json) -> Result<Option<Program>> {
         target: name.to_owned(),
         has_tests: target["kind"][0] == "test" && is_told_of(&table, name),
         path: path.into(),
+        source: target["src_path"].as_str().unwrap_or_default().into(),
     }))
 }
 
@@ -96,7 +118,7 @@ fn is_told_of(manifest: &Table, suite: &str) -> bool {
     let named = |table: &&Value| table.get("name").and_then(Value::as_str) == Some(suite);
     let its = declared.and_then(|tables| tables.iter().find(named));
     let harness = its.and_then(|its| its.get("harness")?.as_bool());
-    harness != Some(false) && !suite.starts_with("loom_")
+    harness != Some(false)
 }
 
 #[cfg(test)]
@@ -109,7 +131,7 @@ mod tests {
         json!({
             "reason": "compiler-artifact",
             "manifest_path": concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
-            "target": { "kind": ["test"], "name": "some" },
+            "target": { "kind": ["test"], "name": "some", "src_path": file!() },
             "profile": { "test": is_test },
             "executable": executable,
         })
@@ -127,17 +149,18 @@ mod tests {
     }
 
     #[test]
-    fn suites_without_a_harness_and_models_tell_of_no_tests() {
+    fn suites_without_a_harness_tell_of_no_tests() {
         let manifest = "[[test]]\nname = 'plain'\nharness = false\n[[test]]\nname = 'usual'";
         let manifest = manifest.parse().unwrap();
-        for (suite, is_told_of_it) in [
-            ("plain", false),
-            ("usual", true),
-            ("found", true),
-            ("loom_gate", false),
-        ] {
+        for (suite, is_told_of_it) in [("plain", false), ("usual", true), ("found", true)] {
             assert_eq!(is_told_of(&manifest, suite), is_told_of_it, "{suite}");
         }
+    }
+
+    #[test]
+    fn suites_are_modules_with_such_names() {
+        let source = "mod support;\n#[path = \"a/mod.rs\"]\nmod suite_a;\nmod suite_b;\nmod c;\n";
+        assert!(suites_in(source).eq(["a", "b"]));
     }
 
     #[test]

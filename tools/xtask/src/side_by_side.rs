@@ -30,6 +30,8 @@ pub(crate) struct Ended {
     output: io::Result<Output>,
     /// How long it took.
     pub(crate) took: Duration,
+    /// How many have ended by now, of how many.
+    progress: (usize, usize),
 }
 
 impl Ended {
@@ -46,7 +48,8 @@ impl Ended {
             command,
             least,
         } = self.tests;
-        println!("\n==> {title}");
+        let (done, all) = self.progress;
+        println!("\n==> {title} ({done} of {all})");
         print_command(&command);
         let output = self.output.with_context(|| cannot_start(&command))?;
         let verdict = Verdict::read(&*output.stdout)?;
@@ -64,6 +67,7 @@ pub(crate) fn side_by_side(
     until: Option<Instant>,
     mut then: impl FnMut(Ended) -> Result<()>,
 ) -> Result<()> {
+    let (mut done, count) = (0, all.len());
     let rest = Mutex::new(all.into_iter());
     let next = || rest.lock().unwrap_or_else(PoisonError::into_inner).next();
     let (ended, endings) = mpsc::channel();
@@ -81,13 +85,16 @@ pub(crate) fn side_by_side(
                         tests,
                         output,
                         took,
+                        progress: (0, count),
                     });
                 }
             });
         }
         drop(ended);
         let mut result = Ok(());
-        for one in endings {
+        for mut one in endings {
+            done += 1;
+            one.progress.0 = done;
             let outcome = then(one);
             if outcome.is_err() {
                 while next().is_some() {}

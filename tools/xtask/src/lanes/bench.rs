@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use crate::lanes::test::of_release;
 use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo};
 
@@ -56,10 +57,7 @@ impl Options {
     }
 }
 
-/// The packages of the programs that are measured.
-const MEASURED: [&str; 4] = ["fibre-bench", "fibre-top", "fibre-rt", "fibre-events"];
-
-/// Their examples that are measured.
+/// The examples that are measured.
 const EXAMPLES: [&str; 6] = [
     "webserver",
     "sws",
@@ -103,17 +101,17 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
 /// A tiny run of the suites. With that of the harness come a few of the figures, and the check that
 /// fibres use as many cores as theory says.
 ///
-/// All programs are built by one command. Cargo builds what a selection of packages has in common
-/// for each selection anew, and the harness would select several.
+/// All programs are built by one command, of the packages that are tested in release, too: so what
+/// they have in common is built once. The harness would select several.
 fn once(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    let mut build = of_measured("build");
+    let mut build = of_release("build");
     build.args(["--release", "--bins", "--bench", PRIMITIVES]);
     for example in EXAMPLES {
         build.args(["--example", example]);
     }
     steps.run("bench: build", build)?;
     if options.includes(Suite::Criterion) {
-        let mut primitives = of_measured("bench");
+        let mut primitives = of_release("bench");
         primitives.args(["--bench", PRIMITIVES, "--", "--test"]);
         steps.run("bench: criterion", primitives)?;
     }
@@ -132,15 +130,6 @@ fn once(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<(
         steps.run(&format!("bench: {title}"), command)?;
     }
     Ok(())
-}
-
-/// A command of cargo for all that is measured.
-fn of_measured(command: &str) -> Command {
-    let mut command = cargo([command]);
-    for package in MEASURED {
-        command.args(["--package", package]);
-    }
-    command
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
+use crate::lanes::part::{self, Part};
 use crate::lanes::{
     bench, c, check, clients, doc, gdb, guide, header, instructions, links, loom, package,
     policies, pollers, sanitize, test,
@@ -32,6 +33,23 @@ pub(crate) struct Options {
     /// Minutes of wall time for all steps together; what still runs then is taken to hang
     #[arg(long, default_value_t = 86)]
     budget_minutes: u64,
+    /// All rows of the lanes of which only a part runs each day
+    #[arg(long)]
+    all: bool,
+    /// The part of the day of this number, to repeat what the log of that day has
+    #[arg(long, conflicts_with = "all")]
+    day: Option<u64>,
+}
+
+impl Options {
+    /// The part to run, and what to say of it.
+    fn part(&self) -> (Part, String) {
+        if self.all {
+            return (Part::default(), "all rows of all lanes".to_owned());
+        }
+        let day = self.day.unwrap_or_else(part::today);
+        (Part::of_day(day), part::note(day))
+    }
 }
 
 /// Runs the lane.
@@ -47,6 +65,8 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     if let Some(note) = little_room(workspace.room()?) {
         steps.note(note);
     }
+    let (part, note) = options.part();
+    steps.note(note);
     check::without_build(workspace, steps)?;
     test::run(steps, &test::Options::default())?;
     test::release(workspace, steps, &test::Options::default())?;
@@ -61,8 +81,8 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     guide::run(workspace, steps, &guide::Options::built())?;
     clients::run(steps, &clients::Options::default())?;
     links::run(workspace, steps, &links::Options::default())?;
-    policies::run(workspace, steps, &policies::Options::default())?;
-    pollers::run(steps, &pollers::Options::default())?;
+    policies::run(workspace, steps, &policies::Options::of(part))?;
+    pollers::run(steps, &pollers::Options::of(part))?;
     loom::run(workspace, steps, &loom::Options::default())?;
     sanitize::run(workspace, steps)?;
     instructions::run(workspace, steps, &instructions::Options::default())?;
@@ -84,6 +104,17 @@ fn little_room(room: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_day_chooses_the_part() {
+        let options = |all, day| Options {
+            budget_minutes: 1,
+            all,
+            day,
+        };
+        assert_eq!(options(true, None).part().0, Part::default());
+        assert_eq!(options(false, Some(7)).part().0, Part::of_day(7));
+    }
 
     #[test]
     fn a_disk_with_little_room_is_told_of() {

@@ -47,7 +47,7 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let [option, features] = OPTIONAL;
     tests.arg(option);
     tests.arg(format!(
-        "{features},benches/clients/libpq,benches/clients/libcurl"
+        "{features},fibre-clients/libpq,fibre-clients/libcurl"
     ));
     tests.arg("--");
     tests.args(&options.arguments);

@@ -51,7 +51,8 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     if options.release {
         tests.arg("--release");
     }
-    tests.env("LIBRARY_UNDER_TEST", workspace.target_dir("capi"));
+    let library = workspace.root().join(workspace.target_dir("capi"));
+    tests.env("LIBRARY_UNDER_TEST", library);
     tests.arg("--").args(&options.arguments);
     steps.run_tests("gdb: tests", tests, options.arguments.is_empty())
 }

@@ -1,15 +1,16 @@
 //! `loom`: the models of lock-free words, queues and slots, over all interleavings.
 //!
-//! A model is a test file `tests/loom_*.rs` of a crate; it is empty unless built with `--cfg loom`.
-//! That flag rebuilds every dependency, hence the build directory of its own. Models are built with
-//! optimisation, and count without wrapping all the same: a permit that is given back twice is a
-//! number below zero, which a model that looks at something else would not see. A crate listed in
-//! [`MODELLED`] without a model is an error, and so is a crate with models that hold no test.
+//! Models are the files `tests/loom/*.rs` of a crate, modules of one program `loom` that is empty
+//! unless built with `--cfg loom`. That flag rebuilds every dependency, hence the build directory
+//! of its own. Models are built with optimisation, and count without wrapping all the same: a
+//! permit that is given back twice is a number below zero, which a model that looks at something
+//! else would not see. A crate listed in [`MODELLED`] without models is an error, and so are a
+//! program without a test, and a file that is no module of its program.
 
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 
 use crate::steps::Steps;
@@ -35,26 +36,39 @@ pub(crate) struct Options {
     /// Preemptions per execution; each more finds more and costs much more
     #[arg(long, default_value_t = 2)]
     preemptions: u32,
+    /// Passed to the programs: a filter such as `gate::`, --test-threads=1, …
+    #[arg(last = true)]
+    arguments: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { preemptions: 2 }
+        Self {
+            preemptions: 2,
+            arguments: Vec::new(),
+        }
     }
 }
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
-    let target_dir = workspace.target_dir("loom");
-    for package in packages_with_models(workspace)? {
-        let mut command = cargo(["test", "--release", "--package", &package]);
-        command.args(["--test", "loom_*", "--target-dir"]);
-        command.arg(&target_dir);
-        command.env("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string());
-        add_rustflags(&mut command, FLAGS);
-        steps.run_tests(&format!("loom: {package}"), command, true)?;
+    let packages = packages_with_models(workspace)?;
+    // All in one build, which keeps both CPUs busy.
+    let mut command = cargo(["test", "--release", "--test", "loom", "--target-dir"]);
+    command.arg(workspace.target_dir("loom"));
+    for package in &packages {
+        command.args(["--package", package]);
     }
-    Ok(())
+    if !options.arguments.is_empty() {
+        command.arg("--").args(&options.arguments);
+    }
+    command.env("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string());
+    add_rustflags(&mut command, FLAGS);
+    let least = match options.arguments.is_empty() {
+        true => packages.len(),
+        false => 1,
+    };
+    steps.run_programs("loom: models", command, least)
 }
 
 /// The names of all crates with models, an error if one of [`MODELLED`] has none.
@@ -67,28 +81,51 @@ fn packages_with_models(workspace: &Workspace) -> Result<Vec<String>> {
     }
     for name in MODELLED {
         if !found.iter().any(|package| package == name) {
-            bail!("{name} has no tests/loom_*.rs");
+            bail!("{name} has no tests/loom");
         }
     }
     Ok(found)
 }
 
-/// Whether a package has a file `tests/loom_*.rs`.
+/// Whether a package has models, an error if some of them are left out of their program.
 fn has_models(package: &Path) -> Result<bool> {
-    let tests = package.join("tests");
-    if !tests.is_dir() {
+    let folder = package.join("tests/loom");
+    if !folder.is_dir() {
         return Ok(false);
     }
-    for entry in fs::read_dir(tests)? {
-        if is_model(&entry?.path()) {
-            return Ok(true);
-        }
+    let program = fs::read_to_string(folder.join("main.rs"))?;
+    for entry in fs::read_dir(&folder)? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let is_run = name == "main" || program.lines().any(|line| line == format!("mod {name};"));
+        ensure!(is_run, "{} is no module of its program", path.display());
     }
-    Ok(false)
+    Ok(true)
 }
 
-/// Whether this is a file of models by its name.
-fn is_model(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with("loom_") && name.ends_with(".rs")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_with_models_are_found() {
+        let mut found = packages_with_models(&Workspace::find().unwrap()).unwrap();
+        found.sort_unstable();
+        assert_eq!(found, MODELLED);
+    }
+
+    #[test]
+    fn a_model_that_is_left_out_fails() {
+        let package = std::env::temp_dir().join(format!("xtask-models-{}", std::process::id()));
+        let folder = package.join("tests/loom");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("main.rs"), "mod gate;\n").unwrap();
+        fs::write(folder.join("gate.rs"), "").unwrap();
+        assert!(has_models(&package).unwrap());
+        fs::write(folder.join("forgotten.rs"), "").unwrap();
+        let error = has_models(&package).unwrap_err().to_string();
+        assert!(error.contains("forgotten.rs"), "{error}");
+        fs::remove_dir_all(&package).unwrap();
+        assert!(!has_models(&package).unwrap());
+    }
 }

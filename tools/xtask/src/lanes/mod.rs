@@ -18,6 +18,7 @@ pub(crate) mod links;
 pub(crate) mod loom;
 pub(crate) mod mutants;
 pub(crate) mod package;
+pub(crate) mod part;
 pub(crate) mod policies;
 pub(crate) mod pollers;
 pub(crate) mod sanitize;

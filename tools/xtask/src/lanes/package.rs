@@ -43,6 +43,9 @@ const PAGE: &str = "README.md";
 /// The facade.
 const FACADE: &str = "fibre-rt";
 
+/// The manifest of its tests, which are a package of their own, and not published.
+const FACADE_TESTS: &str = "tests/Cargo.toml";
+
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("package: who is published", || check_members(workspace))?;
@@ -145,6 +148,10 @@ fn check_packed(folder: &Path, root: &Path) -> Result<()> {
         );
     }
     ensure!(!packed(PAGE)?.trim().is_empty(), "{PAGE} is empty");
+    ensure!(
+        !folder.join(FACADE_TESTS).exists(),
+        "tests of the facade are packed"
+    );
     check_manifest(&read_manifest(&folder.join("Cargo.toml"))?)
 }
 
@@ -213,6 +220,10 @@ mod tests {
             fs::copy(root.join(file), folder.join(file)).unwrap();
         }
         check_packed(&folder, root).unwrap();
+        fs::create_dir_all(folder.join("tests")).unwrap();
+        fs::write(folder.join(FACADE_TESTS), "").unwrap();
+        assert!(check_packed(&folder, root).is_err(), "tests are packed");
+        fs::remove_file(folder.join(FACADE_TESTS)).unwrap();
         // What a link to the licence becomes where links are not kept.
         fs::write(folder.join(LICENCES[0]), "../LICENSE-APACHE").unwrap();
         let error = check_packed(&folder, root).unwrap_err().to_string();

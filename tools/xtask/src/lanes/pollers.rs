@@ -2,8 +2,8 @@
 //!
 //! The poller is a builder value with a default from the environment, so the same test binaries run
 //! once per poller. The switches of I/O take turns, each value with several pollers, and so do some
-//! policies of the scheduler. What a poller promises beyond that, `tests/io/pollers.rs` tests for
-//! each of them by itself.
+//! policies of the scheduler. What a poller promises beyond that, `tests/waiting/io/pollers.rs`
+//! tests for each of them by itself.
 
 use std::process::Command;
 
@@ -11,6 +11,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::choices::{self, Choice};
+use crate::lanes::part::Part;
 use crate::lanes::test;
 use crate::side_by_side::Tests;
 use crate::steps::Steps;
@@ -32,15 +33,29 @@ const OTHERS: [(&str, usize, &[&str]); 5] = [
     ("FIBRE_TEST_PROCESSORS", 1, &["1,2", "4", "1,2", "16"]),
 ];
 
-/// The files of tests that make fibres wait for descriptors.
+/// The program with the suites that make fibres wait for descriptors, and these.
+const PROGRAM: &str = "waiting";
 const SUITES: [&str; 2] = ["io", "cancel"];
 
 /// Passed to the test binaries.
 #[derive(Args, Default)]
 pub(crate) struct Options {
+    /// The rows that take turns
+    #[arg(skip)]
+    part: Part,
     /// A name filter, --test-threads=1, …
     #[arg(last = true)]
     arguments: Vec<String>,
+}
+
+impl Options {
+    /// Options that run a part of the rows.
+    pub(crate) fn of(part: Part) -> Self {
+        Self {
+            part,
+            ..Self::default()
+        }
+    }
 }
 
 /// Runs the lane.
@@ -52,13 +67,16 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let table = std::fs::read_to_string(workspace.root().join(TABLE))?;
     let turns = turns(&workspace)?;
     let rows = names(&table).enumerate();
-    let rows = rows.map(|(row, poller)| {
-        let command = suite(row, poller, &turns, options);
-        Tests {
-            title: format!("pollers: {poller}"),
-            command,
-            least: usize::from(options.arguments.is_empty()),
-        }
+    let rows = rows.filter(|(row, _)| options.part.has(*row));
+    let suites = match options.arguments.is_empty() {
+        true => &SUITES[..],
+        false => &SUITES[..1],
+    };
+    let rows = rows.flat_map(|row| suites.iter().map(move |its| (row, its)));
+    let rows = rows.map(|((row, poller), its)| Tests {
+        title: format!("pollers: {poller}, {its}"),
+        command: suite(row, poller, its, (&turns, options)),
+        least: usize::from(options.arguments.is_empty()),
     });
     steps.run_side_by_side(rows)
 }
@@ -112,15 +130,13 @@ fn names(table: &str) -> impl Iterator<Item = &str> {
 /// The command that runs the suites.
 fn tests() -> Command {
     let mut command = test::suites();
-    command.arg("--quiet");
-    for suite in SUITES {
-        command.args(["--test", suite]);
-    }
+    command.args(["--quiet", "--test", PROGRAM]);
     command
 }
 
-/// The command that runs the suites with a poller, and the switches for its row.
-fn suite(row: usize, poller: &str, turns: &[Turn], options: &Options) -> Command {
+/// The command that runs a suite with a poller, and the switches for its row. Tests that are chosen
+/// by their names are those of both suites.
+fn suite(row: usize, poller: &str, its: &str, (turns, options): (&[Turn], &Options)) -> Command {
     let mut command = tests();
     command.env("FIBRE_POLLER", poller);
     for turn in turns {
@@ -128,12 +144,26 @@ fn suite(row: usize, poller: &str, turns: &[Turn], options: &Options) -> Command
     }
     command.args(["--", "--skip", "pollers::"]);
     command.args(&options.arguments);
+    if options.arguments.is_empty() {
+        command.arg(format!("suite_{its}::"));
+    }
     command
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_suites_are_in_the_program() {
+        let root = Workspace::find().unwrap();
+        let there = test::suites_of(root.root(), PROGRAM).unwrap();
+        assert!(
+            SUITES
+                .iter()
+                .all(|suite| there.contains(&suite.to_string()))
+        );
+    }
 
     #[test]
     fn rows_are_found() {

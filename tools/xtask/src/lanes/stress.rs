@@ -8,20 +8,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use clap::Args;
 
+use crate::lanes::test;
 use crate::steps::Steps;
-use crate::workspace::cargo;
 
-/// The suites of packages, and the tests in them: a mixture of everything, everything that one can
-/// wait on by itself, time-outs at random moments, descriptors with numbers that are used again,
-/// actors, events, and tasks.
-const SUITES: [(&str, &str, &[&str]); 7] = [
-    ("fibre-rt", "stress", &[]),
-    ("fibre-rt", "sync_stress", &[]),
-    ("fibre-rt", "limits", &["random::"]),
-    ("fibre-rt", "faults", &["storm::"]),
-    ("fibre-actors", "behaviour", &["stress::"]),
-    ("fibre-events", "behaviour", &["stress::"]),
-    ("fibre-tasks", "behaviour", &["stress::"]),
+/// The programs, the tests in them, and how many there are of that name: a mixture of everything,
+/// everything that one can wait on by itself, time-outs at random moments, descriptors with numbers
+/// that are used again, and actors, events and tasks.
+const SUITES: [(&str, &str, usize); 5] = [
+    ("running", "suite_stress::", 1),
+    ("waiting", "suite_sync_stress::", 1),
+    ("objects", "suite_limits::random::", 1),
+    ("servers", "suite_faults::storm::", 1),
+    ("behaviour", "stress::", 3),
 ];
 
 /// How long and from where.
@@ -39,14 +37,12 @@ pub(crate) struct Options {
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(seed_from_clock);
     steps.note(format!("seed {seed}; repeat with --seed {seed}"));
-    for (package, suite, tests) in SUITES {
-        let mut command = cargo(["test", "--release", "--package", package]);
-        command
-            .args(["--test", suite, "--", "--nocapture"])
-            .args(tests);
+    for (program, tests, count) in SUITES {
+        let mut command = test::suites();
+        command.args(["--test", program, "--", "--nocapture", tests]);
         command.env("FIBRE_SEED", seed.to_string());
         command.env("FIBRE_STRESS_SECONDS", options.seconds.to_string());
-        steps.run_tests(&format!("stress: {suite}"), command, true)?;
+        steps.run_programs(&format!("stress: {program}, {tests}"), command, count)?;
     }
     Ok(())
 }

@@ -3,124 +3,58 @@
 //! `test` is the debug build, with everything in the workspace. The suites that matter most when
 //! they are optimised are in two others. `lto` has those that make fibres wait and move: with fat
 //! link-time optimisation the compiler keeps thread-local addresses over calls, where debug builds
-//! hide it. (In `tests/migration.rs` every wake lands on another processor.) `release` has the
-//! rest.
+//! hide it. (In `tests/running/migration.rs` every wake lands on another processor.) `release` has
+//! the rest.
 //!
-//! An optimised program takes longer to build than to run, and a good part of it is the same in
-//! all. So most suites are built together, as the programs of `tests/together/`, and run each in a
-//! process of its own. Tests wait more than they compute, so a few programs run side by side.
+//! A program takes longer to build than to run, and a good part of it is the same in all. So most
+//! suites of the facade are modules `suite_…` of a few programs, `tests/*/main.rs`, and run each in
+//! a process of its own: some count what is open or alive in all of it. That line of `main.rs` is
+//! all that a new suite needs. Tests wait more than they compute, so a few processes run side by
+//! side.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 
+use crate::programs::{Program, suites_in};
 use crate::side_by_side::Tests;
 use crate::steps::Steps;
 use crate::workspace::{OPTIONAL, Workspace, cargo};
 
-/// Suites that are built together, as the modules `suite_…` of a program. Each program keeps one
-/// CPU busy for as long as it is linked.
-pub(super) const TOGETHER: [(&str, &[&str]); 3] = [
-    (
-        "running",
-        &[
-            "activities",
-            "local",
-            "migration",
-            "panics",
-            "regressions",
-            "scheduling",
-            "spawn",
-            "stress",
-            "switch_hooks",
-        ],
-    ),
-    (
-        "waiting",
-        &[
-            "cancel",
-            "futures",
-            "io",
-            "lifecycle",
-            "sync_stress",
-            "time",
-        ],
-    ),
-    (
-        "bounds",
-        &[
-            "emfile",
-            "environment",
-            "exhaustion",
-            "extremes",
-            "fork",
-            "lints",
-            "memory",
-            "million",
-            "naming",
-            "overflow",
-            "platform",
-            "privileges",
-            "sandbox",
-            "shutdown",
-            "soundness",
-            "spares",
-            "spreading",
-            "threads",
-            "topology",
-        ],
-    ),
-];
-
-/// The names of these programs.
-pub(super) const PROGRAMS: [&str; 3] = [TOGETHER[0].0, TOGETHER[1].0, TOGETHER[2].0];
+/// The package of the facade's tests.
+const FACADE: &str = "fibre-tests";
 
 /// The programs that are tested with link-time optimisation, and under each policy: those that make
 /// fibres wait, and perhaps go on elsewhere. Of locks and channels they have `sync_stress`, which
-/// uses them all, and of I/O a part.
+/// uses them all.
 pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
-/// The others, which are tested in release: to optimise one and the same twice takes minutes.
-const IN_RELEASE: [&str; 1] = [TOGETHER[2].0];
-
-/// Suites that are programs of their own in release, too: their allocator, their symbols or their
-/// number of processes is part of what they test, or they are as large as a program.
-const ALONE: [&str; 20] = [
+/// The others, which are tested in release: to optimise one and the same twice takes minutes. What
+/// is linked otherwise, or has an allocator of its own, is among them.
+const IN_RELEASE: [&str; 7] = [
     "allocation",
-    "async_stream",
-    "compute",
-    "dump",
-    "exit",
-    "faults",
+    "bounds",
     "footprint",
-    "hangs",
-    "io",
-    "limits",
-    "metrics",
     "names",
-    "panic_hook",
-    "pool",
-    "select",
-    "sync",
-    "trace",
-    "tracing",
-    "watch",
-    "webserver",
+    "objects",
+    "observed",
+    "servers",
 ];
 
-/// Suites that are empty in release: builds without debug assertions do not tell what they hear of.
-const IN_DEBUG: [&str; 1] = ["short_locks"];
+/// Of one that is tested with link-time optimisation, this suite is tested in release, too: the
+/// lane `pollers` needs its program in any case.
+const IN_BOTH: (&str, &str) = ("waiting", "io");
 
-/// Suites that a lane of their own runs: they need a program that tests do without otherwise.
+/// A program that is empty in release: builds without debug assertions do not tell what it hears
+/// of.
+const IN_DEBUG: &str = "short_locks";
+
+/// A program that a lane of its own runs: it needs what tests do without otherwise.
 #[cfg(test)]
-const ELSEWHERE: [&str; 1] = ["gdb"];
-
-/// How many commands share the suites that are programs of their own.
-const SHARES: usize = 3;
+const ELSEWHERE: &str = "gdb";
 
 /// Which tests to run.
 #[derive(Args, Default)]
@@ -131,21 +65,16 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The command with the arguments for the test binaries at its end.
-    fn complete(&self, mut command: Command) -> Command {
-        if !self.arguments.is_empty() {
+    /// A command of cargo as a step. A name filter may leave it without tests; without one, some
+    /// must run.
+    fn step(&self, title: &str, mut command: Command) -> Tests {
+        if self.chooses() {
             command.arg("--").args(&self.arguments);
         }
-        command
-    }
-
-    /// Such a command as a step. A name filter may leave a build without tests; without one, tests
-    /// of so many programs must run.
-    fn step(&self, title: String, command: Command, programs: usize) -> Tests {
         Tests {
-            title,
-            command: self.complete(command),
-            least: if self.chooses() { 0 } else { programs },
+            title: title.to_owned(),
+            command,
+            least: usize::from(!self.chooses()),
         }
     }
 
@@ -165,6 +94,9 @@ const BESIDE: [&str; 5] = [
     "fibre-libc",
 ];
 
+/// The packages of the programs that the lane `bench` measures, besides those.
+const MEASURED: [&str; 2] = ["fibre-bench", "fibre-top"];
+
 /// The command that tests the whole workspace but this task: what that needs would be a set of
 /// features of its own for some of these commands, and more than half of everything built anew.
 pub(super) fn everything() -> Command {
@@ -175,25 +107,14 @@ pub(super) fn everything() -> Command {
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let mut build = everything();
     build.args(OPTIONAL);
-    let mut programs = steps.build_tests("test: build", build)?;
-    // Suites take longest.
-    programs.sort_by_key(|program| !program.has_tests);
-    let programs = programs.iter().map(|program| {
-        let mut command = program.command();
-        command.args(&options.arguments);
-        Tests {
-            title: program.title(),
-            command,
-            least: usize::from(program.has_tests && !options.chooses()),
-        }
-    });
-    steps.run_as_one("test: workspace, debug", programs.collect())?;
+    let all = processes(steps, "test", options, build, |_, _| true)?;
+    steps.run_as_one("test: workspace, debug", all)?;
     // Not beside those, as some of them call cargo, and would wait until it has built.
     let mut documents = everything();
     documents.args(OPTIONAL).arg("--doc");
-    steps.run_one(options.step("test: documents".to_owned(), documents, 1))?;
+    steps.run_one(options.step("test: documents", documents))?;
     let tasks = cargo(["test", "--package", "xtask"]);
-    steps.run_one(options.step("test: xtask".to_owned(), tasks, 1))
+    steps.run_one(options.step("test: xtask", tasks))
 }
 
 /// Runs the lane in release.
@@ -202,28 +123,36 @@ pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Option
     let mut examples = in_release("build");
     examples.arg("--examples");
     steps.run("release: examples build", examples)?;
-    facade(steps, "release", options, (&IN_RELEASE, &ALONE), suites)?;
-    let mut beside = suites();
-    beside.args(["--lib", "--bins"]);
-    let suites_beside = suites_beside(workspace)?;
-    let names: BTreeSet<&str> = suites_beside.iter().map(String::as_str).collect();
-    beside.args(targets(names));
-    let title = "release: crates beside".to_owned();
-    steps.run_one(options.step(title, beside, suites_beside.len()))?;
+    let mut build = suites();
+    build.arg("--lib");
+    let beside = programs_beside(workspace)?;
+    let beside = beside.iter().map(String::as_str);
+    build.args(targets(
+        IN_RELEASE.into_iter().chain([IN_BOTH.0]).chain(beside),
+    ));
+    let is_run = |program: &str, suite: &str| program != IN_BOTH.0 || suite == IN_BOTH.1;
+    programs(steps, "release", options, build, is_run)?;
     let mut documents = suites();
     documents.arg("--doc");
-    steps.run_one(options.step("release: documents".into(), documents, 1))
+    steps.run_one(options.step("release: documents", documents))
 }
 
-/// A command of cargo for everything that is tested in release. What it builds has the same
-/// features whatever is chosen of it, so that nothing is built twice: of each selection of packages
-/// cargo makes a set of features, and builds what they have in common for each set anew.
-fn in_release(command: &str) -> Command {
-    let mut command = cargo([command, "--release", "--package", "fibre-rt"]);
-    for package in BESIDE {
+/// A command of cargo for everything that is tested or measured in release. What it builds has the
+/// same features whatever is chosen of it, so that nothing is built twice: of each selection of
+/// packages cargo makes a set of features, and builds what they have in common for each set anew.
+pub(super) fn of_release(command: &str) -> Command {
+    let mut command = cargo([command, "--package", "fibre-rt"]);
+    for package in [FACADE].iter().chain(&BESIDE).chain(&MEASURED) {
         command.args(["--package", package]);
     }
     command.args(OPTIONAL);
+    command
+}
+
+/// Such a command in release.
+fn in_release(command: &str) -> Command {
+    let mut command = of_release(command);
+    command.arg("--release");
     command
 }
 
@@ -232,131 +161,145 @@ pub(super) fn suites() -> Command {
     in_release("test")
 }
 
-/// The suites of the crates beside, of each the name, but for models, and for those that a suite of
-/// the facade of the same name brings along.
-fn suites_beside(workspace: &Workspace) -> Result<Vec<String>> {
+/// The programs of the crates beside, but for models, and for what is empty in release.
+fn programs_beside(workspace: &Workspace) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for package in BESIDE {
-        found.extend(suites_of(&workspace.folder_of(package))?);
+        let folder = workspace.folder_of(package).join("tests");
+        if folder.is_dir() {
+            found.extend(programs_of(&folder)?);
+        }
     }
-    let is_left = |suite: &String| {
-        let is_elsewhere = ALONE.iter().chain(&IN_DEBUG).any(|other| other == suite);
-        !suite.starts_with("loom_") && !is_elsewhere
-    };
-    found.retain(is_left);
+    found.retain(|program| !["loom", IN_DEBUG].contains(&program.as_str()));
+    found.sort();
+    found.dedup();
     Ok(found)
 }
 
-/// The suites of a package: the programs in its folder of tests.
-fn suites_of(package: &Path) -> Result<Vec<String>> {
-    let folder = package.join("tests");
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
+/// The programs in a folder of tests.
+fn programs_of(folder: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(&folder)? {
+    for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let is_suite = match path.extension() {
+        let is_program = match path.extension() {
             Some(extension) => extension == "rs",
             None => path.join("main.rs").exists(),
         };
-        let name = path.file_stem().filter(|_| is_suite);
+        let name = path.file_stem().filter(|_| is_program);
         found.extend(name.map(|name| name.to_string_lossy().into_owned()));
     }
     found.sort();
     Ok(found)
 }
 
-/// Builds suites of the facade by this command, the programs of those that are built together and
-/// those that are alone, and runs them.
-pub(super) fn facade(
+/// The suites of a program of the facade's tests.
+pub(crate) fn suites_of(root: &Path, program: &str) -> Result<Vec<String>> {
+    let source = root.join("tests").join(program).join("main.rs");
+    let text = fs::read_to_string(&source);
+    let text = text.with_context(|| format!("cannot read {}", source.display()))?;
+    Ok(suites_in(&text).map(str::to_owned).collect())
+}
+
+/// The program of the facade's tests that has this suite.
+pub(crate) fn program_with(root: &Path, suite: &str) -> Option<String> {
+    let programs = programs_of(&root.join("tests")).ok()?;
+    let has_it = |program: &String| {
+        suites_of(root, program).is_ok_and(|suites| suites.iter().any(|one| one == suite))
+    };
+    programs.into_iter().find(has_it)
+}
+
+/// Builds programs by this command, and runs them: each suite that is to be run, by its program and
+/// its name, in a process of its own.
+pub(super) fn programs(
     steps: &mut Steps,
     lane: &str,
     options: &Options,
-    (together, alone): (&[&str], &[&str]),
-    suites: impl Fn() -> Command,
+    build: Command,
+    is_run: impl Fn(&str, &str) -> bool,
 ) -> Result<()> {
-    // In one go, as cargo then builds them side by side.
-    let programs: Vec<String> = together.iter().copied().map(name_of).collect();
-    let mut build = suites();
-    build.args(targets(programs.iter().map(String::as_str)));
-    build.args(targets(alone.iter().copied()));
-    build.arg("--no-run");
-    steps.run(&format!("{lane}: build"), build)?;
-    steps.run_side_by_side((0..SHARES).map(|share| {
-        let its: Vec<&str> = alone.iter().copied().skip(share).step_by(SHARES).collect();
-        let mut command = suites();
-        command.args(targets(its.iter().copied()));
-        let title = format!("{lane}: suites by themselves, {} of {SHARES}", share + 1);
-        options.step(title, command, its.len())
-    }))?;
-    run_together(steps, lane, options, together, &ALONE, suites)
+    let all = processes(steps, lane, options, build, is_run)?;
+    steps.run_side_by_side(all)
+}
+
+/// Builds programs by this command; returns the processes to run of them.
+fn processes(
+    steps: &mut Steps,
+    lane: &str,
+    options: &Options,
+    build: Command,
+    is_run: impl Fn(&str, &str) -> bool,
+) -> Result<Vec<Tests>> {
+    let environment = environment_of(&build);
+    let mut programs = steps.build_tests(&format!("{lane}: build"), build)?;
+    // Suites take longest.
+    programs.sort_by_key(|program| !program.has_tests);
+    let mut all = Vec::new();
+    for program in &programs {
+        for (title, filter) in parts(program, options, &is_run)? {
+            let mut command = program.command();
+            command.envs(environment.iter().cloned());
+            command.args(filter).args(&options.arguments);
+            all.push(Tests {
+                title: format!("{lane}: {title}"),
+                command,
+                least: usize::from(program.has_tests && !options.chooses()),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// The processes that a program is run in: what each is called, and its filter. If tests are chosen
+/// by their names, it is one.
+fn parts(
+    program: &Program,
+    options: &Options,
+    is_run: impl Fn(&str, &str) -> bool,
+) -> Result<Vec<(String, Option<String>)>> {
+    let suites = match options.chooses() {
+        true => Vec::new(),
+        false => program.suites()?,
+    };
+    if suites.is_empty() {
+        return Ok(vec![(program.title(), None)]);
+    }
+    let chosen = suites.iter().filter(|suite| is_run(&program.target, suite));
+    let part = |suite: &String| {
+        let filter = format!("suite_{suite}::");
+        (format!("{}, {suite}", program.title()), Some(filter))
+    };
+    Ok(chosen.map(part).collect())
+}
+
+/// What the environment of a command adds.
+fn environment_of(command: &Command) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    let added = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    added
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// The arguments that make cargo test these targets.
-fn targets<'a>(names: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+pub(super) fn targets<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+) -> impl Iterator<Item = &'a str> {
     names.into_iter().flat_map(|name| ["--test", name])
 }
 
 /// Runs the suites with link-time optimisation, which shows what is wrong with thread-locals that
 /// are kept across a switch.
 pub(crate) fn optimised(steps: &mut Steps, options: &Options) -> Result<()> {
-    let mut build = optimised_programs();
-    build.arg("--no-run");
-    steps.run("lto: build", build)?;
-    run_together(steps, "lto", options, &OPTIMISED, &[], optimised_suites)
+    programs(steps, "lto", options, optimised_programs(), |_, _| true)
 }
 
-/// The command that runs suites with link-time optimisation.
-fn optimised_suites() -> Command {
-    let mut command = cargo(["test", "--profile", "lto", "--package", "fibre-rt"]);
-    command.args(OPTIONAL);
-    command
-}
-
-/// That of all programs that are [`OPTIMISED`].
+/// The command that runs the programs that are [`OPTIMISED`], with link-time optimisation.
 pub(super) fn optimised_programs() -> Command {
-    let mut command = optimised_suites();
-    let programs = OPTIMISED.map(name_of);
-    command.args(targets(programs.iter().map(String::as_str)));
+    let mut command = cargo(["test", "--profile", "lto", "--package", FACADE]);
+    command.args(targets(OPTIMISED));
     command
-}
-
-/// Runs suites that are built together, but for some that run elsewhere, each in a process of its
-/// own: some count what is open or alive in all of it.
-fn run_together(
-    steps: &mut Steps,
-    lane: &str,
-    options: &Options,
-    programs: &[&str],
-    but_for: &[&str],
-    suites: impl Fn() -> Command,
-) -> Result<()> {
-    let command = |program: &str| {
-        let mut command = suites();
-        command.args(["--test", &name_of(program)]);
-        command
-    };
-    let chosen = TOGETHER.iter().filter(|(name, _)| programs.contains(name));
-    if options.chooses() {
-        return steps.run_side_by_side(
-            chosen.map(|(program, _)| {
-                options.step(format!("{lane}: {program}"), command(program), 1)
-            }),
-        );
-    }
-    let all = chosen.flat_map(|(program, suites)| suites.iter().map(move |suite| (program, suite)));
-    let left = all.filter(|(_, suite)| !but_for.contains(suite));
-    steps.run_side_by_side(left.map(|(program, suite)| {
-        let mut command = command(program);
-        command.args(["--", &format!("suite_{suite}::")]);
-        options.step(format!("{lane}: {suite}"), command, 1)
-    }))
-}
-
-/// The test target of a program.
-pub(super) fn name_of(program: &str) -> String {
-    format!("together-{program}")
 }
 
 /// Runs the tests of the optional reader of the topology, which needs the library hwloc.
@@ -369,38 +312,59 @@ pub(crate) fn hwloc(steps: &mut Steps) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::read_manifest;
+    use std::collections::BTreeSet;
+
+    /// The folder of the facade's tests, and the programs in it.
+    fn all() -> (std::path::PathBuf, Vec<String>) {
+        let folder = Workspace::find().unwrap().root().join("tests");
+        let programs = programs_of(&folder).unwrap();
+        (folder, programs)
+    }
 
     #[test]
-    fn what_is_built_together_is_run() {
-        let root = crate::workspace::Workspace::find().unwrap();
-        for (program, suites) in TOGETHER {
-            let source = root.root().join(format!("tests/together/{program}.rs"));
-            let text = std::fs::read_to_string(source).unwrap();
-            let modules = text
-                .lines()
-                .filter_map(|line| line.strip_prefix("mod suite_")?.strip_suffix(';'));
-            assert!(modules.eq(suites.iter().copied()), "{program}");
-        }
+    fn each_program_is_built() {
+        let (folder, programs) = all();
+        let manifest = read_manifest(&folder.join("Cargo.toml")).unwrap();
+        let declared = manifest["test"].as_array().unwrap().iter();
+        let declared: BTreeSet<&str> = declared.map(|one| one["name"].as_str().unwrap()).collect();
+        assert!(programs.iter().map(String::as_str).eq(declared));
     }
 
     #[test]
     fn each_program_is_run_optimised_once() {
-        let mut run: Vec<&str> = OPTIMISED.iter().chain(&IN_RELEASE).copied().collect();
-        let mut all: Vec<&str> = TOGETHER.iter().map(|(program, _)| *program).collect();
-        run.sort_unstable();
-        all.sort_unstable();
-        assert_eq!(run, all);
+        let run = OPTIMISED.iter().chain(&IN_RELEASE);
+        let run: BTreeSet<&str> = run.chain(&[IN_DEBUG, ELSEWHERE]).copied().collect();
+        assert_eq!(run.len(), OPTIMISED.len() + IN_RELEASE.len() + 2);
+        assert!(all().1.iter().map(String::as_str).eq(run));
+    }
+
+    /// Whatever lies beside the main source of a program of suites is one of them.
+    #[test]
+    fn each_suite_is_in_its_program() {
+        let (folder, programs) = all();
+        let root = folder.parent().unwrap();
+        for program in programs {
+            let suites = suites_of(root, &program).unwrap_or_default();
+            if suites.is_empty() {
+                continue;
+            }
+            let mut there = Vec::new();
+            for entry in fs::read_dir(folder.join(&program)).unwrap() {
+                let name = entry.unwrap().path().file_stem().unwrap().to_owned();
+                there.push(name.into_string().unwrap());
+            }
+            there.retain(|name| name != "main");
+            there.sort();
+            assert_eq!(there, suites, "{program}");
+        }
     }
 
     #[test]
-    fn every_suite_is_run_optimised() {
-        let root = crate::workspace::Workspace::find().unwrap();
-        let suites = suites_of(root.root()).unwrap();
-        let together = TOGETHER.iter().flat_map(|(_, suites)| *suites);
-        let others = ALONE.iter().chain(&IN_DEBUG).chain(&ELSEWHERE);
-        let mut run: Vec<&str> = together.chain(others).copied().collect();
-        run.sort_unstable();
-        run.dedup();
-        assert_eq!(suites, run);
+    fn suites_have_their_programs() {
+        let (folder, _) = all();
+        let root = folder.parent().unwrap();
+        assert_eq!(program_with(root, IN_BOTH.1).as_deref(), Some(IN_BOTH.0));
+        assert_eq!(program_with(root, "nothing"), None);
     }
 }

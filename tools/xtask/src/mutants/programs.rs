@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::mutants::scratch::Binary;
+use crate::mutants::subjects::MODELS;
 
 /// The mutant that is to act.
 pub(crate) const CHOICE: &str = "FIBRE_MUTANT";
@@ -49,6 +50,7 @@ pub(crate) struct Test {
 pub(crate) fn look(binary: Binary, count: usize, folder: &Path) -> Result<Program> {
     let output = Command::new(&binary.path)
         .args(["--list", "--format=terse"])
+        .args(&binary.module)
         .output()?;
     ensure!(
         output.status.success(),
@@ -57,16 +59,13 @@ pub(crate) fn look(binary: Binary, count: usize, folder: &Path) -> Result<Progra
     );
     let mut tests = Vec::new();
     let marks = folder.join(format!("reached-{}", binary.name));
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let Some(name) = line.strip_suffix(": test") else {
-            continue;
-        };
+    for name in listed(&output.stdout, binary.module.as_deref()) {
         fs::write(&marks, vec![0; count])?;
         let begun = Instant::now();
         let marking = |command: &mut Command| {
             command.env(REACHED, &marks);
         };
-        if run(&binary, &[name], MAX_TIME, marking)? != Outcome::Passed {
+        if run(&binary, &[&name], MAX_TIME, marking)? != Outcome::Passed {
             println!("not used: {} {name}", binary.name);
             continue;
         }
@@ -77,7 +76,7 @@ pub(crate) fn look(binary: Binary, count: usize, folder: &Path) -> Result<Progra
             .collect();
         if !reached.is_empty() {
             tests.push(Test {
-                name: name.to_owned(),
+                name,
                 took: begun.elapsed(),
                 reached,
             });
@@ -85,6 +84,14 @@ pub(crate) fn look(binary: Binary, count: usize, folder: &Path) -> Result<Progra
     }
     println!("{}: {} tests come to mutants", binary.name, tests.len());
     Ok(Program { binary, tests })
+}
+
+/// The tests in a list of them, but for those of other modules.
+fn listed(list: &[u8], module: Option<&str>) -> Vec<String> {
+    let list = String::from_utf8_lossy(list);
+    let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+    let ours = names.filter(|name| module.is_none_or(|module| name.starts_with(module)));
+    ours.map(str::to_owned).collect()
 }
 
 /// What came of some tests that ran together.
@@ -194,7 +201,7 @@ impl Program {
 
     /// Whether this is a program of models.
     pub(crate) fn is_model(&self) -> bool {
-        self.binary.name.starts_with("loom_")
+        self.binary.name.starts_with(MODELS)
     }
 }
 
@@ -213,6 +220,7 @@ mod tests {
         fs::set_permissions(&path, mode).unwrap();
         Binary {
             name: "shell".into(),
+            module: None,
             path,
             folder: "/".into(),
         }
@@ -250,6 +258,13 @@ mod tests {
         );
     }
 
+    #[test]
+    fn only_tests_of_the_module_are_used() {
+        let list = b"a::b: test\nb::a::c: test\na::c: test\na::d: benchmark\n\n3 tests\n";
+        assert_eq!(listed(list, Some("a::")), ["a::b", "a::c"]);
+        assert_eq!(listed(list, None), ["a::b", "b::a::c", "a::c"]);
+    }
+
     /// Of models and unit tests all that come to a mutant try it, of suites the narrowest.
     #[test]
     fn the_narrowest_tests_try_a_mutant() {
@@ -278,7 +293,7 @@ mod tests {
         program.tests[1].took = ENOUGH - Duration::from_secs(1);
         assert_eq!(chosen(&program), ["narrow and long", "wide"]);
         program.tests[1].took = ENOUGH;
-        for name in ["loom_any", "fibre_core"] {
+        for name in ["loom::any", "fibre_core"] {
             program.binary.name = name.into();
             assert_eq!(chosen(&program), ["wide", "narrow and long"]);
         }

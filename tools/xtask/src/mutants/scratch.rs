@@ -13,11 +13,12 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::lanes::loom;
+use crate::lanes::test::program_with;
 use crate::mutants::find::find;
 use crate::mutants::keys::Keys;
 use crate::mutants::listed::Lists;
 use crate::mutants::mutant::{Mutant, Woven, weave};
-use crate::mutants::subjects::{MODELLED, SUBJECTS, Subject};
+use crate::mutants::subjects::{MODELLED, MODELS, SUBJECTS, Subject};
 
 /// No warnings, and no debug information.
 const QUIET: &str = "--cap-lints=allow -Cdebuginfo=0";
@@ -58,9 +59,39 @@ pub(crate) struct Scratch {
 pub(crate) struct Binary {
     /// What it is called: the crate's name for unit tests.
     pub(crate) name: String,
+    /// What the names of its tests begin with, if only a module of the program is meant.
+    pub(crate) module: Option<String>,
     pub(crate) path: PathBuf,
     /// Where it is to run.
     pub(crate) folder: PathBuf,
+}
+
+impl Binary {
+    /// Its suites of these names, each as a program of its own.
+    fn suites(&self, names: Option<&Vec<&str>>) -> Vec<Self> {
+        let suite = |name: &&str| Self {
+            name: (*name).to_owned(),
+            module: Some(format!("suite_{name}::")),
+            ..self.clone()
+        };
+        names.into_iter().flatten().map(suite).collect()
+    }
+
+    /// Its modules of models of these names, each as a program of its own.
+    fn modules(&self, names: &BTreeSet<&&str>) -> Vec<Self> {
+        let there = |name: &&&str| self.folder.join(format!("tests/loom/{name}.rs")).is_file();
+        let module = |name: &&str| Self {
+            name: format!("{MODELS}{name}"),
+            module: Some(format!("{name}::")),
+            ..self.clone()
+        };
+        names
+            .iter()
+            .copied()
+            .filter(|name| there(&name))
+            .map(module)
+            .collect()
+    }
 }
 
 impl Scratch {
@@ -161,18 +192,19 @@ impl Scratch {
             return Ok(Vec::new());
         }
         let root = self.root.clone();
-        self.build(|| {
+        let programs = self.build(|| {
             let mut command = test_command(&root, target);
-            command.arg("--release");
-            names.iter().for_each(|name| {
-                command.args(["--test", &format!("loom_{name}")]);
-            });
+            command.args(["--release", "--test", "loom"]);
             MODELLED.iter().for_each(|package| {
                 command.args(["--package", package]);
             });
             command.env("RUSTFLAGS", format!("{QUIET} {}", loom::FLAGS));
             command
-        })
+        })?;
+        Ok(programs
+            .iter()
+            .flat_map(|program| program.modules(&names))
+            .collect())
     }
 
     /// Builds the unit tests of the crates that have these files.
@@ -204,13 +236,22 @@ impl Scratch {
         if suites.is_empty() {
             return Ok(Vec::new());
         }
-        self.build(|| {
+        let mut programs = BTreeMap::<_, Vec<_>>::new();
+        for suite in suites {
+            let program = program_with(&root, suite);
+            let program = program.with_context(|| format!("no program has the suite {suite}"))?;
+            programs.entry(program).or_default().push(*suite);
+        }
+        let built = self.build(|| {
             let mut command = test_command(&root, target);
-            suites.iter().for_each(|suite| {
-                command.args(["--test", suite]);
+            command.args(["--package", "fibre-tests"]);
+            programs.keys().for_each(|program| {
+                command.args(["--test", program]);
             });
             command
-        })
+        })?;
+        let its = |binary: &Binary| binary.suites(programs.get(&binary.name));
+        Ok(built.iter().flat_map(its).collect())
     }
 }
 
@@ -258,6 +299,7 @@ fn binary(message: &Value) -> Option<Binary> {
     let manifest = Path::new(message["manifest_path"].as_str()?);
     Some(Binary {
         name: message["target"]["name"].as_str()?.to_owned(),
+        module: None,
         path: path.into(),
         folder: manifest.parent()?.to_owned(),
     })

@@ -13,9 +13,9 @@ use crate::workspace::package_in;
 pub(crate) struct Subject {
     /// Its path.
     pub(crate) file: &'static str,
-    /// The models that use it: files `tests/loom_….rs` of any crate, without that.
+    /// The models that use it: modules of the program `loom` of any crate.
     pub(crate) models: &'static [&'static str],
-    /// The suites of the root package that use it.
+    /// The suites of the facade that use it: modules `suite_…` of programs in `tests`.
     pub(crate) suites: &'static [&'static str],
 }
 
@@ -258,7 +258,7 @@ impl Subject {
 
     /// Whether the test program of this name is of its lane.
     pub(crate) fn is_tested_by(&self, program: &str) -> bool {
-        match program.strip_prefix("loom_") {
+        match program.strip_prefix(MODELS) {
             Some(model) => self.models.contains(&model),
             None => {
                 let unit = program.replace('_', "-") == self.package();
@@ -276,6 +276,9 @@ impl Subject {
     }
 }
 
+/// What the name of a module of models begins with: that of its program.
+pub(crate) const MODELS: &str = "loom::";
+
 /// The crates that have models.
 pub(crate) const MODELLED: [&str; 6] = [
     "fibre-core",
@@ -289,21 +292,14 @@ pub(crate) const MODELLED: [&str; 6] = [
 /// Where the model of this name is.
 #[cfg(test)]
 pub(crate) fn model(root: &Path, name: &str) -> Option<PathBuf> {
-    let path = |package: &&str| folder_of(root, package).join(format!("tests/loom_{name}.rs"));
+    let path = |package: &&str| folder_of(root, package).join(format!("tests/loom/{name}.rs"));
     MODELLED.iter().map(path).find(|path| path.is_file())
-}
-
-/// Where the suite of this name is.
-#[cfg(test)]
-pub(crate) fn suite(root: &Path, name: &str) -> Option<PathBuf> {
-    let files = [format!("tests/{name}/main.rs"), format!("tests/{name}.rs")];
-    let mut paths = files.iter().map(|file| root.join(file));
-    paths.find(|path| path.is_file())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lanes::test::program_with;
     use crate::mutants::find::find;
     use crate::mutants::listed::Listed;
     use crate::mutants::mutant::weave;
@@ -320,11 +316,14 @@ mod tests {
                 assert!(model(root, name).is_some(), "{}: {name}", subject.file);
             }
             for name in subject.suites {
-                assert!(suite(root, name).is_some(), "{}: {name}", subject.file);
+                assert!(
+                    program_with(root, name).is_some(),
+                    "{}: {name}",
+                    subject.file
+                );
             }
         }
         assert_eq!(model(root, "nothing"), None);
-        assert_eq!(suite(root, "nothing"), None);
     }
 
     #[test]

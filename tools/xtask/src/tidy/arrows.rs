@@ -25,7 +25,7 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 24] = [
+const DRAWN: [(&str, &[&str]); 25] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
@@ -35,6 +35,8 @@ const DRAWN: [(&str, &[&str]); 24] = [
         FACADE,
         &["fibre-core", "fibre-sync", "fibre-io", "fibre-inspect"],
     ),
+    // The facade's tests.
+    ("fibre-tests", &["fibre-core", "fibre-sync", FACADE]),
     // Its tests and examples use the facade, which does not know it.
     ("fibre-actors", &["fibre-core", "fibre-sync", FACADE]),
     (

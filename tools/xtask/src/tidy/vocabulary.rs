@@ -30,7 +30,7 @@ const THREAD_LOCAL_HOME: &str = "fibre-core/src";
 
 /// Programs as users write them, which may have thread-locals of their own: tests of what becomes
 /// of these.
-const THREAD_LOCAL_USERS: [&str; 2] = ["tests/soundness", "tests/switch_hooks.rs"];
+const THREAD_LOCAL_USERS: [&str; 2] = ["tests/bounds/soundness", "tests/running/switch_hooks.rs"];
 
 /// The only file that reads the environment, and knows when that counts.
 const ENVIRONMENT_HOME: &str = "fibre-core/src/sys/environment.rs";
@@ -293,7 +293,10 @@ mod tests {
         let moved = source("fibre-io/src/lib.rs", "//! D.\nstd::thread_local! {}\n");
         assert_eq!(check(&[moved]).len(), 1);
         assert_eq!(check(&[]).len(), 1);
-        let user = source("tests/soundness/main.rs", "//! D.\nthread_local! {}\n");
+        let user = source(
+            "tests/bounds/soundness/mod.rs",
+            "//! D.\nthread_local! {}\n",
+        );
         assert!(check(&[home(), user]).is_empty());
     }
 

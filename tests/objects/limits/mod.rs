@@ -1,0 +1,23 @@
+//! Time-outs around calls, and groups of fibres.
+//!
+//! | file     | what it is about                                                       |
+//! |----------|------------------------------------------------------------------------|
+//! | `table`  | every call that waits, in a time-out: which end it, and how            |
+//! | `scopes` | nesting, shields, destructors, what stays behind                       |
+//! | `unwinding` | destructors that wait, and what goes on beside them                 |
+//! | `random` | time-outs and cancellation at random moments: nothing is lost          |
+//! | `groups` | groups of fibres                                                       |
+//! | `aborting` | a program that is built with `panic = "abort"`                        |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod aborting;
+mod groups;
+mod random;
+mod scopes;
+mod table;
+mod unwinding;

@@ -1,0 +1,25 @@
+//! Suites about how and where fibres run, in one program.
+//!
+//! The tasks of `cargo xtask` run each `suite_…` in a process of its own.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "activities/mod.rs"]
+mod suite_activities;
+#[path = "local.rs"]
+mod suite_local;
+#[path = "migration.rs"]
+mod suite_migration;
+#[path = "panics.rs"]
+mod suite_panics;
+#[path = "regressions.rs"]
+mod suite_regressions;
+#[path = "scheduling/mod.rs"]
+mod suite_scheduling;
+#[path = "spawn/mod.rs"]
+mod suite_spawn;
+#[path = "stress.rs"]
+mod suite_stress;
+#[path = "switch_hooks.rs"]
+mod suite_switch_hooks;

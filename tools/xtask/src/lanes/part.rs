@@ -1,0 +1,61 @@
+//! The part of a long lane that runs today.
+//!
+//! The build machine has not the time for every row of every table each time. So the rows of some
+//! lanes take turns by the day: within [`PARTS`] days each of them has run. The log names the day,
+//! and who gives it back has the same rows again.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// In how many parts the rows are divided.
+const PARTS: u64 = 3;
+
+/// Which rows run: all of them, or those of a day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Part(Option<u64>);
+
+impl Part {
+    /// The part of this day; days are counted from 1970 on.
+    pub(crate) fn of_day(day: u64) -> Self {
+        Self(Some(day % PARTS))
+    }
+
+    /// Whether the row of this index runs.
+    pub(crate) fn has(self, row: usize) -> bool {
+        self.0.is_none_or(|part| row as u64 % PARTS == part)
+    }
+}
+
+/// What to say of the part of a day.
+pub(crate) fn note(day: u64) -> String {
+    let part = day % PARTS + 1;
+    format!(
+        "day {day}: part {part} of {PARTS}; `cargo xtask ci --day {day}` repeats it, `--all` runs all"
+    )
+}
+
+/// The number of this day.
+pub(crate) fn today() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() / (24 * 60 * 60))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_has_its_day() {
+        for row in 0..10 {
+            let days = (100..100 + PARTS).filter(|day| Part::of_day(*day).has(row));
+            assert_eq!(days.count(), 1, "row {row}");
+            assert!(Part::default().has(row));
+        }
+    }
+
+    #[test]
+    fn the_note_says_how_to_repeat() {
+        let note = note(20_786);
+        assert!(note.starts_with("day 20786: part 3 of 3;"), "{note}");
+        assert!(note.contains("--day 20786"), "{note}");
+    }
+}
