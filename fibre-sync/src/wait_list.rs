@@ -513,15 +513,15 @@ impl ListWait {
                 true => own,
                 false => limit,
             };
-            // With a limit, its own or that of a time-out around the call, a timer or a canceller can
-            // also end the wait.
+            // With a limit, its own or that of a time-out around the call, a timer or a canceller
+            // can also end the wait.
             node.alone.set(limit == Limit::None);
             let mut guard = lock();
             if !enter(&mut guard) {
                 return false;
             }
-            // SAFETY: the list is the guard's. The node stays until `withdraw`, or until a waker has
-            // taken it out.
+            // SAFETY: the list is the guard's. The node stays until `withdraw`, or until a waker
+            // has taken it out.
             unsafe { (*list(&mut guard)).insert(node, waiter, place) };
             drop(guard);
             after();
@@ -543,8 +543,8 @@ impl ListWait {
             }
             leave(&mut guard, linked);
         };
-        // SAFETY: wakers reach the waiter by its node only, under the lock. A waker takes the node out
-        // before it claims, and `withdraw` takes it out if no waker has claimed.
+        // SAFETY: wakers reach the waiter by its node only, under the lock. A waker takes the node
+        // out before it claims, and `withdraw` takes it out if no waker has claimed.
         unsafe { park_until(awaited, own, publish, withdraw) }
     }
 }

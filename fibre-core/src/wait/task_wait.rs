@@ -12,8 +12,8 @@
 //!              └── polled again ┘
 //! ```
 //!
-//! A future that is dropped takes the waiter out, under the lock under which wakers claim it. If a
-//! waker was faster, that one still resumes a wait of which nobody hears. What the waker has given
+//! A future that is dropped takes the waiter out, under the lock that wakers hold to claim it. If a
+//! waker was faster, that one still resumes a wait that nobody hears of. What the waker has given
 //! it then is the future's to pass on.
 //!
 //! The waker is kept under a short lock. No code of it is called there: clones are made before,

@@ -26,7 +26,7 @@ impl Wakeable for Nobody {
 
 /// One processor of a cluster.
 struct World {
-    orders: Control<Nobody>,
+    control: Control<Nobody>,
     queue: BasicQueue,
     parker: Parker,
     /// The memory that fibres touch, and the caller that has paused the cluster.
@@ -50,10 +50,10 @@ enum Planted {
 
 /// A world with a processor that has nothing to do yet.
 fn world() -> Arc<World> {
-    let orders = Control::new();
-    orders.add_processors(1);
+    let control = Control::new();
+    control.add_processors(1);
     Arc::new(World {
-        orders,
+        control,
         queue: BasicQueue::new(QueueKind::default()),
         parker: Parker::new(),
         memory: UnsafeCell::new(0),
@@ -78,17 +78,17 @@ impl World {
 
     /// `Processor::obey`.
     fn obey(&self, planted: Planted) {
-        if !self.orders.is_any() || !self.orders.stand_still(0) {
+        if !self.control.is_any() || !self.control.stand_still(0) {
             return;
         }
         loop {
             if planted == Planted::MovesUnasked {
-                if !self.orders.is_any() {
+                if !self.control.is_any() {
                     thread::yield_now();
-                    let _ = self.orders.may_move(0);
+                    let _ = self.control.may_move(0);
                     return;
                 }
-            } else if self.orders.may_move(0) {
+            } else if self.control.may_move(0) {
                 return;
             }
             self.parker.sleep(None, None);
@@ -113,7 +113,7 @@ impl World {
             self.queue.disarm();
             self.obey(planted);
         }
-        self.orders.leave(0);
+        self.control.leave(0);
     }
 
     /// `Running::wait_for` on a plain thread.
@@ -121,7 +121,7 @@ impl World {
         let parker = ThreadParker::new();
         // SAFETY: the parker outlives it in this frame.
         let mut waiter = unsafe { Waiter::for_thread(&parker) };
-        if self.orders.publish(standing, &waiter) {
+        if self.control.publish(standing, &waiter) {
             parker.park();
             assert_eq!(waiter.outcome(), Outcome::Woken(0));
         }
@@ -130,11 +130,11 @@ impl World {
 
     /// `Cluster::pause`, a look at what fibres touch, and the end of the pause.
     fn pause(&self) {
-        self.orders.want_pause();
+        self.control.want_pause();
         self.parker.unpark(|| None);
         self.wait_for(ProcessorPhase::Still);
         self.memory.with(|memory| unsafe { *memory });
-        if self.orders.end_pause() {
+        if self.control.end_pause() {
             self.parker.unpark(|| None);
         }
     }
@@ -203,12 +203,12 @@ fn one_rest(planted: Planted) {
     let world = world();
     let other = Arc::clone(&world);
     let other = thread::spawn(move || {
-        other.orders.want_pause();
+        other.control.want_pause();
         if planted != Planted::NoWake {
             other.parker.unpark(|| None);
         }
     });
-    let seen = world.orders.is_any();
+    let seen = world.control.is_any();
     assert!(world.queue.arm(), "nobody pushes");
     other.join().unwrap();
     if !seen {
@@ -217,9 +217,9 @@ fn one_rest(planted: Planted) {
     }
     world.queue.disarm();
     if planted != Planted::NoLookAfterSleep {
-        assert!(world.orders.is_any() && world.orders.stand_still(0));
+        assert!(world.control.is_any() && world.control.stand_still(0));
     }
-    assert!(world.orders.not_at(ProcessorPhase::Still).is_empty());
+    assert!(world.control.not_at(ProcessorPhase::Still).is_empty());
 }
 
 /// An order is not slept through.

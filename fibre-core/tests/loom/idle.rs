@@ -70,7 +70,7 @@ enum Asleep<'a> {
     Announced(#[allow(dead_code, reason = "kept until the end")] Announced<'a, Own<'a>>),
 }
 
-/// The steps of `rest` up to the sleep. `None`: the processor must not sleep.
+/// The steps of `go_idle` up to the sleep. `None`: the processor must not sleep.
 fn lie_down(domain: &Domain, planted: Planted) -> Option<Asleep<'_>> {
     let announced = domain
         .shared_queues

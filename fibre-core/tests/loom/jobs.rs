@@ -3,7 +3,7 @@
 //! Run by `cargo xtask loom`. Jobs, threads and their waits are the shipped code; the start of a
 //! thread, or its failure, is played here.
 
-use fibre_core::internal::jobs::{Idle, Job, Jobs, Next, Start, Verdict};
+use fibre_core::internal::jobs::{Idle, Job, JobOutcome, Jobs, Next, Start};
 use fibre_core::internal::{Outcome, Waiter, park};
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_core::sync::{AtomicUsize, Futex, Ordering};
@@ -27,7 +27,7 @@ struct Call {
     job: Job,
     waiter: Cell<*const Waiter>,
     /// What became of it.
-    verdict: Cell<Option<Verdict>>,
+    outcome: Cell<Option<JobOutcome>>,
     /// The other call that it meets, or null.
     meeting: *const Meeting,
 }
@@ -99,17 +99,17 @@ impl Pool {
     }
 
     /// Makes a call, and returns what became of it.
-    fn call(this: Shared<Self>) -> Verdict {
+    fn call(this: Shared<Self>) -> JobOutcome {
         Self::call_and_meet(this, None)
     }
 
     /// Makes a call that lasts until another one has begun.
-    fn call_and_meet(this: Shared<Self>, meeting: Option<Shared<Meeting>>) -> Verdict {
+    fn call_and_meet(this: Shared<Self>, meeting: Option<Shared<Meeting>>) -> JobOutcome {
         let call = Call {
             meeting: meeting.map_or(ptr::null(), |meeting| ptr::from_ref(meeting.get())),
             job: Job::new(conclude),
             waiter: Cell::new(ptr::null()),
-            verdict: Cell::new(None),
+            outcome: Cell::new(None),
         };
         let job = NonNull::from(&call).cast();
         // SAFETY: only the thread that concludes the job claims the waiter.
@@ -123,30 +123,30 @@ impl Pool {
             })
         };
         assert_eq!(outcome, Outcome::Woken(0));
-        call.verdict.get().unwrap()
+        call.outcome.get().unwrap()
     }
 }
 
 /// Does the job, or not, and resumes its caller.
-unsafe fn conclude(job: NonNull<Job>, verdict: Verdict) {
+unsafe fn conclude(job: NonNull<Job>, outcome: JobOutcome) {
     // SAFETY: the first field of a call, which stays until it is resumed.
     let call = unsafe { job.cast::<Call>().as_ref() };
     // SAFETY: in the frame of the function that makes the calls.
     if let Some(meeting) = unsafe { call.meeting.as_ref() } {
         meeting.meet();
     }
-    assert_eq!(call.verdict.replace(Some(verdict)), None, "concluded twice");
+    assert_eq!(call.outcome.replace(Some(outcome)), None, "concluded twice");
     // SAFETY: the wait has no limit, and nobody else knows of it.
     unsafe { (*call.waiter.get()).claim_alone(0) }.resume();
 }
 
 /// Two callers at the same time.
-fn two_calls(pool: Shared<Pool>) -> [Verdict; 2] {
+fn two_calls(pool: Shared<Pool>) -> [JobOutcome; 2] {
     let other = thread::spawn(move || Pool::call(pool));
     let mine = Pool::call(pool);
-    let verdicts = [mine, other.join().unwrap()];
+    let outcomes = [mine, other.join().unwrap()];
     pool.jobs.close();
-    verdicts
+    outcomes
 }
 
 /// All calls are made, by one thread or by two.
@@ -154,8 +154,8 @@ fn two_calls(pool: Shared<Pool>) -> [Verdict; 2] {
 fn all_calls_are_made() {
     for most in [1, 2] {
         check(move || {
-            let verdicts = two_calls(Pool::new(most, most, false));
-            assert_eq!(verdicts, [Verdict::Taken; 2]);
+            let outcomes = two_calls(Pool::new(most, most, false));
+            assert_eq!(outcomes, [JobOutcome::Taken; 2]);
         });
     }
 }
@@ -165,7 +165,7 @@ fn all_calls_are_made() {
 fn threads_that_end_leave_nothing() {
     check(|| {
         let pool = Pool::new(1, usize::MAX, true);
-        assert_eq!(two_calls(pool), [Verdict::Taken; 2]);
+        assert_eq!(two_calls(pool), [JobOutcome::Taken; 2]);
     });
 }
 
@@ -175,7 +175,7 @@ fn threads_are_counted() {
     check(|| {
         let pool = Pool::new(1, usize::MAX, true);
         for _ in 0..2 {
-            assert_eq!(Pool::call(pool), Verdict::Taken);
+            assert_eq!(Pool::call(pool), JobOutcome::Taken);
         }
         while pool.jobs.threads() > 0 {
             thread::yield_now();
@@ -187,11 +187,11 @@ fn threads_are_counted() {
 #[test]
 fn calls_without_threads_are_given_back() {
     check(|| {
-        assert_eq!(two_calls(Pool::new(2, 0, false)), [Verdict::Refused; 2]);
+        assert_eq!(two_calls(Pool::new(2, 0, false)), [JobOutcome::Refused; 2]);
     });
     check(|| {
-        let verdicts = two_calls(Pool::new(2, 1, false));
-        assert!(verdicts.contains(&Verdict::Taken));
+        let outcomes = two_calls(Pool::new(2, 1, false));
+        assert!(outcomes.contains(&JobOutcome::Taken));
     });
 }
 
@@ -201,7 +201,7 @@ fn calls_that_meet() {
     let meeting = Shared::new(Meeting::new());
     let other = thread::spawn(move || Pool::call_and_meet(pool, Some(meeting)));
     let mine = Pool::call_and_meet(pool, Some(meeting));
-    assert_eq!([mine, other.join().unwrap()], [Verdict::Taken; 2]);
+    assert_eq!([mine, other.join().unwrap()], [JobOutcome::Taken; 2]);
     pool.jobs.close();
 }
 

@@ -1,19 +1,19 @@
-//! Models of the census: readers ask a processor what is queued.
+//! Models of the count request: readers ask a processor what is queued.
 //!
 //! Run by `cargo xtask loom`.
 
-use fibre_core::internal::census::{Answer, Census};
+use fibre_core::internal::queue_counts::{CountRequest, QueueCount};
 use fibre_core::model::{self, finds_planted};
 use loom::sync::Arc;
 use loom::thread;
 
-/// The census, and the answer of the processor.
-type State = Arc<(Census, Answer)>;
+/// The count request, and the answer of the processor.
+type State = Arc<(CountRequest, QueueCount)>;
 
 /// A reader asks, and looks once: an answer has its count, which is never zero here.
 fn read(state: &State) {
-    let (census, answer) = &**state;
-    let number = census.begin();
+    let (count_request, answer) = &**state;
+    let number = count_request.begin();
     thread::yield_now();
     if let Some(count) = answer.to(number) {
         assert!(count.unwrap() > 0, "an answer without its count");
@@ -22,12 +22,12 @@ fn read(state: &State) {
 
 /// A processor comes to two services, at each of which more is queued, while readers ask.
 fn readers_and_processor(readers: usize) {
-    let state: State = Arc::new((Census::new(), Answer::new()));
+    let state: State = Arc::new((CountRequest::new(), QueueCount::new()));
     let processor = Arc::clone(&state);
     let mut threads = vec![thread::spawn(move || {
-        let (census, answer) = &*processor;
+        let (count_request, answer) = &*processor;
         for queued in 1..=2 {
-            answer.give(census, || Some(queued));
+            answer.give(count_request, || Some(queued));
         }
     })];
     threads.extend((1..readers).map(|_| {
@@ -39,9 +39,9 @@ fn readers_and_processor(readers: usize) {
         thread.join().unwrap();
     }
     // The processor comes once more: a reader that asks before is answered.
-    let (census, answer) = &*state;
-    let number = census.begin();
-    answer.give(census, || Some(9));
+    let (count_request, answer) = &*state;
+    let number = count_request.begin();
+    answer.give(count_request, || Some(9));
     assert_eq!(answer.to(number), Some(Some(9)));
 }
 
@@ -53,7 +53,7 @@ fn an_answer_has_its_count() {
 
 #[test]
 fn a_number_before_its_count_is_found() {
-    finds_planted("census: the number is given before the count", || {
+    finds_planted("queue_counts: the number is given before the count", || {
         readers_and_processor(1);
     });
 }

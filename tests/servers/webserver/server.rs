@@ -234,7 +234,7 @@ fn binary() -> &'static Path {
             .parent()
             .and_then(Path::parent)
             .expect("target/PROFILE/deps/test");
-        if std::env::var_os("FIBRE_EXAMPLES_ARE_BUILT").is_none() {
+        if std::env::var_os("XTASK_EXAMPLES_ARE_BUILT").is_none() {
             build(profile);
         }
         profile.join("examples/webserver")

@@ -50,7 +50,7 @@ impl Program {
         command.env("CARGO_MANIFEST_DIR", &self.folder);
         command.env("CARGO_PKG_NAME", &self.package);
         // Programs that tests start are there, and need not be built once more.
-        command.env("FIBRE_EXAMPLES_ARE_BUILT", "1");
+        command.env("XTASK_EXAMPLES_ARE_BUILT", "1");
         command
     }
 

@@ -146,7 +146,7 @@ fn programs() -> PathBuf {
 /// An example of a package, built if need be.
 fn example(package: &str, name: &str) -> PathBuf {
     let programs = programs();
-    if std::env::var_os("FIBRE_EXAMPLES_ARE_BUILT").is_some() {
+    if std::env::var_os("XTASK_EXAMPLES_ARE_BUILT").is_some() {
         return programs.join("examples").join(name);
     }
     let name_of = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();

@@ -1,13 +1,13 @@
-//! Models of the board: each event that is accepted runs once, alone in its colour and in order;
-//! wherever its colour goes, and whether or not the colour is retired; and no processor sleeps on
-//! an event.
+//! Models of the scheduler: each event that is accepted runs once, alone in its colour and in
+//! order; wherever its colour goes, and whether or not the colour is retired; and no processor
+//! sleeps on an event.
 //!
 //! Run by `cargo xtask loom`. The models are small: two processors, two colours, three threads.
 
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_core::sync::EndOfFrame;
-use fibre_events::faults::board as faults;
-use fibre_events::internal::{Board, Calls, Load, Rules, Run};
+use fibre_events::faults::scheduler as faults;
+use fibre_events::internal::{Calls, Load, Rules, Run, Scheduler};
 use fibre_events::{Colour, Policy};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
@@ -32,9 +32,9 @@ impl Load for Test {
 /// The number of an event that may run before or behind others.
 const ANY: u64 = u64::MAX;
 
-/// A board, and what its events have done.
+/// A scheduler, and what its events have done.
 struct Model {
-    board: Board<Test>,
+    scheduler: Scheduler<Test>,
     /// For each colour: whether one of its events runs, and the number of the next one.
     colours: [Mutex<(bool, u64)>; 2],
     /// A processor's bell.
@@ -47,14 +47,14 @@ impl EndOfFrame for Model {
 }
 
 impl Model {
-    /// A board of two processors, with thefts that cost nothing.
+    /// A scheduler of two processors, with thefts that cost nothing.
     fn new(resting: usize) -> Shared<Self> {
         let rules = Rules::of(Policy::TimeLeft)
             .cost(0)
             .batch(1)
             .resting(resting);
         Shared::new(Self {
-            board: Board::new(2, rules),
+            scheduler: Scheduler::new(2, rules),
             colours: [Mutex::new((false, 0)), Mutex::new((false, 0))],
             rung: Mutex::new(false),
             bell: Condvar::new(),
@@ -66,8 +66,8 @@ impl Model {
         let event = Test { colour, number };
         // All colours begin on processor 0.
         let colour = Colour::from(2 * colour as u64);
-        let Ok(calls) = self.board.post(colour, event) else {
-            panic!("the board is open");
+        let Ok(calls) = self.scheduler.post(colour, event) else {
+            panic!("the scheduler is open");
         };
         self.follow(calls);
     }
@@ -100,7 +100,7 @@ impl Model {
         let mut done: Option<Run> = None;
         loop {
             let mut taken = VecDeque::new();
-            let (run, calls) = self.board.next(processor, done.take(), &mut taken);
+            let (run, calls) = self.scheduler.next(processor, done.take(), &mut taken);
             self.follow(calls);
             if run.is_none() {
                 return;
@@ -124,7 +124,7 @@ fn theft(resting: usize) {
     let thief = Shared::clone(&model);
     let poster = thread::spawn(move || poster.post(0, 1));
     let thief = thread::spawn(move || {
-        let _ = thief.board.steal(1);
+        let _ = thief.scheduler.steal(1);
         thief.run_all(1);
     });
     model.run_all(0);
@@ -133,8 +133,8 @@ fn theft(resting: usize) {
     model.run_all(0);
     model.run_all(1);
     assert_eq!(model.ran(), [2, 0]);
-    assert!(model.board.is_quiet());
-    assert_eq!(model.board.colours(), resting);
+    assert!(model.scheduler.is_quiet());
+    assert_eq!(model.scheduler.colours(), resting);
 }
 
 /// One of two fibres of a processor retires a colour while events are posted to it.
@@ -142,18 +142,18 @@ fn retirement() {
     let model = Model::new(0);
     model.post(0, ANY);
     let poster = Shared::clone(&model);
-    let mate = Shared::clone(&model);
+    let member = Shared::clone(&model);
     let poster = thread::spawn(move || poster.post(0, ANY));
-    let mate = thread::spawn(move || {
-        mate.post(0, ANY);
-        mate.run_all(0);
+    let member = thread::spawn(move || {
+        member.post(0, ANY);
+        member.run_all(0);
     });
     model.run_all(0);
     poster.join().unwrap();
-    mate.join().unwrap();
+    member.join().unwrap();
     model.run_all(0);
     assert_eq!(model.ran(), [3, 0]);
-    assert_eq!(model.board.colours(), 0);
+    assert_eq!(model.scheduler.colours(), 0);
 }
 
 /// Two fibres of a processor run one colour each, and none is remembered.
@@ -161,12 +161,12 @@ fn two_retirements() {
     let model = Model::new(0);
     model.post(0, 0);
     model.post(1, 0);
-    let mate = Shared::clone(&model);
-    let mate = thread::spawn(move || mate.run_all(0));
+    let member = Shared::clone(&model);
+    let member = thread::spawn(move || member.run_all(0));
     model.run_all(0);
-    mate.join().unwrap();
+    member.join().unwrap();
     assert_eq!(model.ran(), [1, 1]);
-    assert_eq!(model.board.colours(), 0);
+    assert_eq!(model.scheduler.colours(), 0);
 }
 
 /// The owner goes to sleep while an event is posted to it.
@@ -176,14 +176,14 @@ fn sleep() {
     let poster = thread::spawn(move || poster.post(0, 0));
     while model.ran() == [0, 0] {
         model.run_all(0);
-        if model.board.sleep(0) {
+        if model.scheduler.sleep(0) {
             let mut rung = model.rung.lock().unwrap();
             while !*rung && model.ran() == [0, 0] {
                 rung = model.bell.wait(rung).unwrap();
             }
             *rung = false;
             drop(rung);
-            model.board.wake(0);
+            model.scheduler.wake(0);
         }
     }
     poster.join().unwrap();
