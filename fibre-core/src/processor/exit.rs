@@ -42,14 +42,20 @@ static IN_PLACE: AtomicBool = AtomicBool::new(false);
 // of that unit into another one; and the switch to a fibre is such a function.
 #[cfg(not(target_feature = "crt-static"))]
 std::arch::global_asm!(
+    // A section of its own, as compilers give each function.
     ".pushsection .text.fibre_core_exit,\"ax\",@progbits",
+    // Where compilers begin functions, too.
     ".balign 16",
+    // Weak: it gives way to another definition. Hidden: it is for this program or library only.
     ".weak exit",
     ".hidden exit",
     ".type exit, @function",
     "exit:",
+    // The argument stays in its register, and the function below never returns.
     "jmp {exit}",
+    // The most that the jump takes.
     ".size exit, 5",
+    // Back to the section that the compiler was in.
     ".popsection",
     exit = sym exit,
 );

@@ -36,7 +36,7 @@
 //! * `next_fibre`: what one fibre leaves to the processor before the next one runs;
 //! * `home`: whether the fibres that it runs are at home here;
 //! * `memory`: stacks and memory of ended fibres, for new ones;
-//! * `place`: where a fibre goes that is spawned here; `spawn_turn`: at which processor;
+//! * `place`: where a fibre goes that is spawned here; `spawn_turn`: the next processor;
 //! * `prefetch`: makes the CPU fetch what a fibre needs before it runs;
 //! * `local`: what a layer above keeps with a processor, so that it needs no lock;
 //! * `lock_turn`: how long its fibre has had a lock that it waited for;
