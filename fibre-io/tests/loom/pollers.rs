@@ -107,7 +107,7 @@ impl Kernel {
 struct Cluster {
     kernel: Mutex<Kernel>,
     shift: Shift,
-    commons: SharedQueues,
+    shared_queues: SharedQueues,
     /// Events that have been delivered.
     delivered: AtomicBool,
 }
@@ -129,7 +129,7 @@ impl Cluster {
         Arc::new(Self {
             kernel: Mutex::new(kernel),
             shift: Shift::new(),
-            commons: SharedQueues::new(1, QueueKind::default()),
+            shared_queues: SharedQueues::new(1, QueueKind::default()),
             delivered: AtomicBool::new(false),
         })
     }
@@ -147,7 +147,7 @@ impl Cluster {
     fn hear(&self) {
         if std::mem::take(&mut self.kernel.lock().unwrap().told) {
             self.shift.call();
-            self.commons.wake_next();
+            self.shared_queues.wake_next();
         }
     }
 
@@ -176,10 +176,10 @@ impl Cluster {
             self.poll();
             return false;
         }
-        self.commons.idle.enter(0);
+        self.shared_queues.idle.enter(0);
         let sleeps = planted == Planted::NoSecondLook || !self.shift.is_due();
         if !sleeps {
-            self.commons.idle.leave(0);
+            self.shared_queues.idle.leave(0);
         }
         sleeps
     }
@@ -205,7 +205,7 @@ fn event_and_sleep(planted: Planted) {
     // What the kernel told the master in the end.
     cluster.hear();
     let delivered = cluster.delivered.load(Ordering::SeqCst);
-    let woken = cluster.commons.sleeper(0).is_notified() && cluster.shift.is_due();
+    let woken = cluster.shared_queues.sleeper(0).is_notified() && cluster.shift.is_due();
     assert!(delivered || woken, "it sleeps on an event");
 }
 
