@@ -12,9 +12,9 @@
 //! A switch saves where the stack pointer is, whichever stack that is, so the fibre blocks as ever.
 //! The memory has no guard: an overflow writes over what lies below, as in a thread of the system.
 
+use crate::arch::call_on;
 use crate::attr::{STACK_MIN, change, fibre_attr_t, read};
 use crate::record::fibre_start_t;
-use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -51,34 +51,6 @@ unsafe extern "C-unwind" fn run(given: *mut c_void) -> *mut c_void {
     let Given { start, argument } = unsafe { given.cast::<Given>().read() };
     // SAFETY: the memory is the fibre's until it ends, and the program wants this to be called.
     unsafe { call_on(start, argument, given) }
-}
-
-/// Calls `start(argument)` with the stack pointer at `end`, which is aligned, and comes back.
-#[unsafe(naked)]
-unsafe extern "C-unwind" fn call_on(
-    start: fibre_start_t,
-    argument: *mut c_void,
-    end: *mut c_void,
-) -> *mut c_void {
-    naked_asm!(
-        // To an unwinder, this is where the stack ends, as `exit::enter` is.
-        ".cfi_startproc",
-        ".cfi_undefined rip",
-        // `rbp` survives calls, so it keeps the old stack pointer meanwhile.
-        "push rbp",
-        "mov rbp, rsp",
-        // From here on, the stack is the program's memory.
-        "mov rsp, rdx",
-        // Calls the first argument with the second one.
-        "mov rax, rdi",
-        "mov rdi, rsi",
-        "call rax",
-        // Back to the runtime's stack; the result is in `rax`.
-        "mov rsp, rbp",
-        "pop rbp",
-        "ret",
-        ".cfi_endproc",
-    )
 }
 
 /// `pthread_attr_setstack`: memory of the program's that is to be the stack, from its lowest byte

@@ -1,7 +1,7 @@
 //! What a kernel thread has that a fibre may have of its own: the floating-point environment, which
 //! is in two registers of the CPU, and the locale.
 
-use std::arch::asm;
+use crate::arch;
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -28,18 +28,8 @@ impl Registers {
             x87: [0; 7],
             mxcsr: 0,
         };
-        // SAFETY: writes to this frame; the instruction masks all exceptions, so the state is
-        // loaded again.
-        unsafe {
-            asm!(
-                "fnstenv [{x87}]",
-                "fldenv [{x87}]",
-                "stmxcsr [{mxcsr}]",
-                x87 = in(reg) &raw mut own.x87,
-                mxcsr = in(reg) &raw mut own.mxcsr,
-                options(nostack),
-            );
-        }
+        // SAFETY: they are this frame's.
+        unsafe { arch::store_float(&raw mut own.x87, &raw mut own.mxcsr) };
         own
     }
 
@@ -47,16 +37,7 @@ impl Registers {
     pub fn write(&self) {
         // SAFETY: they have been read by `read`, and C programs ask for it. No code of ours
         // computes with them: it runs while a fibre's are put away.
-        unsafe {
-            asm!(
-                "fnclex",
-                "fldenv [{x87}]",
-                "ldmxcsr [{mxcsr}]",
-                x87 = in(reg) &raw const self.x87,
-                mxcsr = in(reg) &raw const self.mxcsr,
-                options(nostack, readonly),
-            );
-        }
+        unsafe { arch::load_float(&raw const self.x87, &raw const self.mxcsr) };
     }
 
     /// What says how to compute, without what has happened.
@@ -67,17 +48,7 @@ impl Registers {
 
 /// That of this thread, for less than it takes to read all.
 pub fn control_here() -> [u32; 2] {
-    let (mut word, mut mxcsr) = (0_u16, 0_u32);
-    // SAFETY: writes to this frame.
-    unsafe {
-        asm!(
-            "fnstcw [{word}]",
-            "stmxcsr [{mxcsr}]",
-            word = in(reg) &raw mut word,
-            mxcsr = in(reg) &raw mut mxcsr,
-            options(nostack, preserves_flags),
-        );
-    }
+    let (word, mxcsr) = arch::float_control();
     [word.into(), mxcsr & !RAISED]
 }
 

@@ -10,7 +10,7 @@
 //! segment register in it, as those of fibre-core's thread-locals are. The header defines `errno`
 //! by [`fibre_errno_location`], which is no constant.
 
-use std::arch::asm;
+use crate::arch;
 use std::ffi::c_int;
 use std::mem;
 use std::ptr;
@@ -37,17 +37,7 @@ static WATCH: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// The error number of the calling fibre or thread.
 #[inline(always)]
 pub fn get() -> c_int {
-    let number: c_int;
-    // SAFETY: reads a number of this thread's own, where it is when this is executed.
-    unsafe {
-        asm!(
-            "mov {number:e}, dword ptr fs:[{distance}]",
-            number = out(reg) number,
-            distance = in(reg) distance(),
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    number
+    arch::thread_number(distance())
 }
 
 /// The error number, for a call that may leave the stack and [comes back](come_back) with it.
@@ -89,15 +79,8 @@ fn watched(leaves: bool) {
 /// Sets it.
 #[inline(always)]
 pub fn set(number: c_int) {
-    // SAFETY: writes a number of this thread's own, where it is when this is executed.
-    unsafe {
-        asm!(
-            "mov dword ptr fs:[{distance}], {number:e}",
-            number = in(reg) number,
-            distance = in(reg) distance(),
-            options(nostack, preserves_flags),
-        );
-    }
+    // SAFETY: the distance is that of this thread's error number.
+    unsafe { arch::set_thread_number(distance(), number) };
 }
 
 /// [`DISTANCE`], found out at the first call.
@@ -113,25 +96,9 @@ fn distance() -> isize {
 #[cold]
 #[inline(never)]
 fn find() -> isize {
-    let pointer: isize;
-    // SAFETY: a thread's pointer points to itself.
-    unsafe {
-        asm!(
-            "mov {pointer}, qword ptr fs:[0]",
-            pointer = out(reg) pointer,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    let distance = (fibre_errno_location() as isize).wrapping_sub(pointer);
+    let distance = (fibre_errno_location() as isize).wrapping_sub(arch::thread_pointer());
     let _ = DISTANCE.compare_exchange(UNKNOWN, distance, Ordering::Relaxed, Ordering::Relaxed);
     distance
-}
-
-/// Something that may touch any memory, as far as LLVM knows.
-#[inline(always)]
-fn opaque() {
-    // SAFETY: no instruction at all.
-    unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
 /// Where the error number of the calling fibre is until its next call of this library; what `errno`
@@ -141,7 +108,7 @@ fn opaque() {
 pub extern "C" fn fibre_errno_location() -> *mut c_int {
     // SAFETY: no requirement.
     let location = unsafe { libc::__errno_location() };
-    opaque();
+    arch::opaque();
     location
 }
 

@@ -13,76 +13,14 @@
 //! `enter` tells unwinders that it is the end of the stack, so an uncaught exception ends a C++
 //! program by `std::terminate`, where it was thrown, as it does in a thread.
 
+use crate::arch::{enter, escape};
 use crate::init;
 use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
 use fibre_core::internal::{abort_with, blocks_signals, end_locals, has_locals, raise_shield};
 use fibre_core::is_forked_child;
-use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
-
-/// Calls `start(argument)`, having noted this frame at `frame`; returns its result, or what
-/// [`escape`] is given.
-#[unsafe(naked)]
-unsafe extern "C" fn enter(
-    start: fibre_start_t,
-    argument: *mut c_void,
-    frame: *mut *mut c_void,
-) -> *mut c_void {
-    naked_asm!(
-        // To an unwinder, this is where the stack ends.
-        ".cfi_startproc",
-        ".cfi_undefined rip",
-        // Registers that a function has to leave as they are.
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        // Calls want the stack aligned to 16 bytes: six registers and the return address are 56.
-        "sub rsp, 8",
-        // The frame notes itself: an escape comes back to this stack pointer.
-        "mov [rdx], rsp",
-        // Calls the first argument with the second one.
-        "mov rax, rdi",
-        "mov rdi, rsi",
-        "call rax",
-        // The result is in `rax` already. Takes back all that was pushed.
-        "add rsp, 8",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-        ".cfi_endproc",
-    )
-}
-
-/// Goes back to the frame of [`enter`] that has noted itself as `frame`, which returns `result`.
-#[unsafe(naked)]
-unsafe extern "C" fn escape(frame: *mut c_void, result: *mut c_void) -> ! {
-    naked_asm!(
-        // The stack ends at the noted frame again, whatever was called from there.
-        "mov rsp, rdi",
-        // What that frame returns.
-        "mov rax, rsi",
-        // Functions begin and end with the direction flag clear; who escapes may have set it.
-        "cld",
-        // Takes back what `enter` has pushed, and returns to its caller.
-        "add rsp, 8",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-    )
-}
 
 /// `PTHREAD_CANCELED`.
 const CANCELED: *mut c_void = ptr::without_provenance_mut(usize::MAX);

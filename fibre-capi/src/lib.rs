@@ -9,6 +9,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `arch` | what C fibres ask of the CPU by instruction |
 //! | `errno` | the error number of the calling fibre |
 //! | `self_signal` | signals that a fibre sends to itself |
 //! | `reserve` | memory for when there is none |
@@ -57,6 +58,7 @@
     reason = "who may call what is said in C; see above"
 )]
 
+mod arch;
 pub mod attr;
 pub mod attr_stack;
 pub mod attributes_of;

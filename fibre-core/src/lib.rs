@@ -10,6 +10,7 @@
 //!
 //! | folder | what it is |
 //! |---|---|
+//! | `arch` | what the runtime asks of the CPU by instruction, but for the switch |
 //! | `choice` | enums with named values |
 //! | `sys` | this thread's processor; forked children; signal masks; standard error |
 //! | `sync` | atomics and the futex, real or loom's; a short lock; looking at what others own |
@@ -35,6 +36,8 @@
 
 #[cfg(not(loom))]
 mod api;
+#[cfg(not(loom))]
+mod arch;
 mod blocking;
 mod choice;
 #[cfg(not(loom))]

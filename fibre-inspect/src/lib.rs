@@ -7,6 +7,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `arch` | what is asked of the CPU |
 //! | `stack` | memory that may not be there, unwind tables, and walking up a stack that does not run |
 //! | `descriptors` | work that opens files, also when the program has no descriptor left |
 //! | `request` | the word that asks a thread for its registers |
@@ -32,6 +33,8 @@
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 
+#[cfg(not(loom))]
+mod arch;
 #[cfg(not(loom))]
 mod begin;
 #[cfg(not(loom))]

@@ -153,7 +153,22 @@ fn locks() -> io::Result<()> {
     drop(number);
     thread.join().unwrap();
     of_fibres.into_iter().for_each(|f| f.join().unwrap());
-    Ok(())
+    short_locks()
+}
+
+/// More threads than CPUs take a short lock again and again. The kernel stops one of them while it
+/// has the lock, and the others ask the kernel to run somebody else.
+fn short_locks() -> io::Result<()> {
+    const EACH: usize = 20_000;
+    let (sender, receiver) = fibre::channel::unbounded();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let sender = sender.clone();
+            scope.spawn(move || (0..EACH).for_each(|number| sender.send(number).unwrap()));
+        }
+    });
+    drop(sender);
+    ensure(receiver.iter().count() == 8 * EACH, "numbers are lost")
 }
 
 fn calls_that_block() -> io::Result<()> {

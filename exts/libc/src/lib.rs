@@ -41,6 +41,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `arch` | what is asked of the CPU by instruction |
 //! | `errno` | the error number of the calling thread |
 //! | `entry` | how calls come in and go out; whether a call is to block its fibre |
 //! | `bytes` | reading, writing, receiving, sending |
@@ -55,6 +56,7 @@
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 
+mod arch;
 mod bytes;
 mod descriptors;
 mod entry;

@@ -9,7 +9,7 @@
 //! It is known of what is there when the program starts. On x86-64 that lies below the address in
 //! the thread's register, for all threads in the same way.
 
-use std::arch::asm;
+use crate::arch::thread_pointer;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,17 +20,6 @@ const MOST: usize = 1 << 20;
 /// How many it is.
 static SIZE: AtomicUsize = AtomicUsize::new(0);
 
-/// The address in the calling thread's register.
-#[inline]
-fn register() -> usize {
-    let register: usize;
-    // SAFETY: the thread's register leads to a word that has its address.
-    unsafe {
-        asm!("mov {}, fs:0", out(reg) register, options(nostack, preserves_flags, readonly));
-    }
-    register
-}
-
 /// Notes where the memory begins.
 pub(crate) fn find() {
     unsafe extern "C" fn look(
@@ -40,7 +29,7 @@ pub(crate) fn find() {
     ) -> c_int {
         // SAFETY: the caller's object.
         let begin = unsafe { (*object).dlpi_tls_data }.addr();
-        let size = register().wrapping_sub(begin);
+        let size = thread_pointer().wrapping_sub(begin);
         if begin != 0 && size <= MOST {
             SIZE.fetch_max(size, Ordering::Relaxed);
         }
@@ -53,7 +42,7 @@ pub(crate) fn find() {
 /// Whether a word lies in a `thread_local!` of the thread that the caller runs on.
 #[inline]
 pub(crate) fn have(word: usize) -> bool {
-    let below = register().wrapping_sub(word);
+    let below = thread_pointer().wrapping_sub(word);
     below != 0 && below <= SIZE.load(Ordering::Relaxed)
 }
 

@@ -3,7 +3,7 @@
 //! A walk through the frames is certain, and takes long; a look at the words is quick, and finds
 //! all return addresses among others.
 
-use std::arch::asm;
+use crate::arch;
 use std::ffi::{c_int, c_void};
 
 /// Whether one of the words between these addresses, on the caller's stack and above its stack
@@ -16,17 +16,8 @@ pub(super) fn has_word(
     let mut place = begin.next_multiple_of(size_of::<usize>());
     // Kept plain: builds with debug assertions are seldom optimised.
     while place + size_of::<usize>() <= end {
-        let word: usize;
-        // SAFETY: a word of the caller's stack, above the stack pointer. By an instruction, as it
-        // may be anything, and may lie where AddressSanitizer allows no access of Rust's.
-        unsafe {
-            asm!(
-                "mov {word}, [{place}]",
-                place = in(reg) place,
-                word = lateout(reg) word,
-                options(nostack, readonly, preserves_flags)
-            );
-        }
+        // SAFETY: a word of the caller's stack, above the stack pointer.
+        let word = unsafe { arch::stack_word(place) };
         if word > lowest && word <= highest && is(word) {
             return true;
         }

@@ -37,28 +37,8 @@ type Exit = unsafe extern "C" fn(c_int) -> !;
 /// Whether exits happen where they are asked for, whatever runs there.
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
-// It is chance which of the compiler's units this lands in. If the assembly defined a local symbol
-// there (`. - exit` does), or named a private function, LLVM would inline no function with assembly
-// of that unit into another one; and the switch to a fibre is such a function.
 #[cfg(not(target_feature = "crt-static"))]
-std::arch::global_asm!(
-    // A section of its own, as compilers give each function.
-    ".pushsection .text.fibre_core_exit,\"ax\",@progbits",
-    // Where compilers begin functions, too.
-    ".balign 16",
-    // Weak: it gives way to another definition. Hidden: it is for this program or library only.
-    ".weak exit",
-    ".hidden exit",
-    ".type exit, @function",
-    "exit:",
-    // The argument stays in its register, and the function below never returns.
-    "jmp {exit}",
-    // The most that the jump takes.
-    ".size exit, 5",
-    // Back to the section that the compiler was in.
-    ".popsection",
-    exit = sym exit,
-);
+crate::arch::define_exit!(exit);
 
 /// Makes every exit happen on the calling thread, as the C library does by itself: for a layer
 /// above with programs that rely on that.

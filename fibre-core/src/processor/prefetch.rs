@@ -9,9 +9,9 @@
 //! the addresses need not be valid.
 
 use super::Processor;
+use crate::arch;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Link;
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -96,8 +96,7 @@ pub fn fetch_all<T>(what: &T) {
 fn fetch<const LINES: usize>(around: *const u8, below: usize) {
     let begin = around.wrapping_sub(below * LINE);
     for line in 0..LINES {
-        // SAFETY: every such CPU has the instruction, and it does nothing where there is nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(begin.wrapping_add(line * LINE).cast()) };
+        arch::prefetch(begin.wrapping_add(line * LINE).cast());
     }
 }
 

@@ -156,9 +156,11 @@ mod real {
         std::hint::spin_loop();
     }
 
-    /// Lets the operating system run another thread, perhaps the one that is in our way.
+    /// Lets the operating system run another thread, perhaps the one that is in our way. Where a
+    /// sandbox refuses the call, the caller looks again all the same.
     pub fn thread_yield() {
-        rustix::thread::sched_yield();
+        // SAFETY: a call without arguments.
+        let _ = unsafe { crate::sys::syscall::syscall(libc::SYS_sched_yield, [0; 6]) };
     }
 
     /// Sleeps for a moment, for a thread that is in our way and does not get to run.

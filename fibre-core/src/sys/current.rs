@@ -5,7 +5,7 @@
 //! or a stack slot, and it may infer that a small accessor reads no memory and
 //! merge two calls of it. Either way a fibre that has moved to another kernel
 //! thread would go on with the old thread's value. So the accessors are never
-//! inlined, contain a volatile `asm!` that LLVM cannot see through, and their
+//! inlined, contain a volatile `asm!` that LLVM cannot see through ([`arch`]), and their
 //! results are used at once and never kept across a switch.
 //!
 //! The two words that every call asks for, the ready queue and the processor, are thread-locals of
@@ -14,9 +14,9 @@
 //! model, which costs two instructions in a shared library, too, where the compiler's model is a
 //! call.
 
+use crate::arch::{self, opaque};
 use crate::sys::counted::counted;
 use crate::sys::numbers;
-use std::arch::{asm, global_asm};
 use std::cell::Cell;
 use std::ptr;
 
@@ -68,64 +68,21 @@ thread_local! {
     static AT_END: AtEnd = const { AtEnd(Cell::new(None)) };
 }
 
-// The ready queue of the processor that this thread is, and the processor; zero on a foreign
-// thread.
-global_asm!(
-    ".pushsection .tbss.fibre_core_current,\"awT\",@nobits",
-    ".balign 16",
-    ".globl fibre_core_current",
-    ".hidden fibre_core_current",
-    ".type fibre_core_current, @object",
-    ".size fibre_core_current, 16",
-    "fibre_core_current:",
-    ".zero 16",
-    ".popsection",
-);
-
 /// The ready queue of the processor that this thread is, or null.
 #[inline(always)]
 pub(crate) fn ready() -> *const () {
-    let ready;
-    // SAFETY: reads a word of this thread's own, at its place when this is executed.
-    unsafe {
-        asm!(
-            "mov {ready}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
-            "mov {ready}, qword ptr fs:[{ready}]",
-            ready = out(reg) ready,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    ready
+    arch::current_ready()
 }
 
 /// The processor that this thread is, or null.
 #[inline(always)]
 pub(crate) fn processor() -> *const () {
-    let processor;
-    // SAFETY: as in `ready`.
-    unsafe {
-        asm!(
-            "mov {processor}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
-            "mov {processor}, qword ptr fs:[{processor} + 8]",
-            processor = out(reg) processor,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    processor
+    arch::current_processor()
 }
 
 /// The place of these two words: their distance from the thread pointer, the same in all threads.
 pub(super) fn place() -> isize {
-    let place;
-    // SAFETY: reads the distance, which the loader has written.
-    unsafe {
-        asm!(
-            "mov {place}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
-            place = out(reg) place,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    place
+    arch::current_place()
 }
 
 /// Whether the caller panics: its stack is unwound, or it is in the panic hook. std counts that in
@@ -141,18 +98,7 @@ pub(crate) fn panicking() -> bool {
 /// Makes this thread a processor, or, with null pointers, a foreign thread again.
 #[inline(never)]
 pub(crate) fn set(ready: *const (), processor: *const ()) {
-    // SAFETY: writes two words of this thread's own.
-    unsafe {
-        asm!(
-            "mov {slot}, qword ptr [rip + fibre_core_current@GOTTPOFF]",
-            "mov qword ptr fs:[{slot}], {ready}",
-            "mov qword ptr fs:[{slot} + 8], {processor}",
-            slot = out(reg) _,
-            ready = in(reg) ready,
-            processor = in(reg) processor,
-            options(nostack, preserves_flags),
-        );
-    }
+    arch::set_current(ready, processor);
 }
 
 /// This thread's own fibre-local values, or null.
@@ -255,11 +201,4 @@ pub(crate) fn is_own() -> bool {
     let own = CURRENT.with(|current| current.own.get()) || !processor().is_null();
     opaque();
     own
-}
-
-/// A barrier for LLVM: it may touch any memory, as far as LLVM knows.
-#[inline(always)]
-fn opaque() {
-    // SAFETY: no instruction at all.
-    unsafe { asm!("", options(nostack, preserves_flags)) };
 }

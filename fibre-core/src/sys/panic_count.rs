@@ -20,9 +20,9 @@
 //! of its own, the count stays with the thread: [`panics`] then says that it does not know.
 //! `tests/objects/limits/unwinding.rs` and `tests/bounds/panic_hook.rs` notice.
 
+use crate::arch;
 use crate::sys::current;
 use crate::sys::signal_mask::SignalMask;
-use std::arch::asm;
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ops::Range;
@@ -168,7 +168,7 @@ fn find_by_trying() -> Option<isize> {
     }
     let block = own_block()?;
     let mut words = Vec::new();
-    let is = |count: usize| move |&place: &isize| word(place) == count;
+    let is = |count: usize| move |&place: &isize| arch::thread_word(place) == count;
     in_a_destructor(|| {
         words = block
             .clone()
@@ -245,61 +245,26 @@ fn own_block() -> Option<Range<isize>> {
 
 /// The address that places are counted from.
 fn thread_pointer() -> usize {
-    word(0)
-}
-
-/// Reads a word of this thread's at a place.
-#[inline(always)]
-fn word(place: isize) -> usize {
-    let word;
-    // SAFETY: the first word at the thread pointer is that itself, and the others are the calling
-    // thread's own thread-locals, by their place when this is executed; any contents will do.
-    unsafe {
-        asm!(
-            "mov {word}, qword ptr fs:[{place}]",
-            place = in(reg) place,
-            word = lateout(reg) word,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    word
+    arch::thread_word(0)
 }
 
 /// Reads what std keeps.
 #[inline(always)]
 fn read(place: isize) -> Panics {
-    let flag: u32;
-    // SAFETY: as in `word`.
-    unsafe {
-        asm!(
-            "movzx {flag:e}, byte ptr fs:[{place} + {offset}]",
-            place = in(reg) place,
-            offset = const offset_of!(Kept, 1),
-            flag = lateout(reg) flag,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
     Panics {
-        count: word(place + offset_of!(Kept, 0).cast_signed()),
-        in_hook: flag != 0,
+        count: arch::thread_word(place + offset_of!(Kept, 0).cast_signed()),
+        in_hook: arch::thread_byte(place + offset_of!(Kept, 1).cast_signed()) != 0,
     }
 }
 
 /// Writes what std keeps.
 #[inline(always)]
 fn write(place: isize, panics: Panics) {
+    let [count, flag] = [offset_of!(Kept, 0), offset_of!(Kept, 1)].map(usize::cast_signed);
     // SAFETY: the calling thread's own count and flag, which nobody has borrowed: std copies them.
     unsafe {
-        asm!(
-            "mov qword ptr fs:[{place} + {first}], {count}",
-            "mov byte ptr fs:[{place} + {second}], {flag}",
-            place = in(reg) place,
-            first = const offset_of!(Kept, 0),
-            second = const offset_of!(Kept, 1),
-            count = in(reg) panics.count,
-            flag = in(reg_byte) u8::from(panics.in_hook),
-            options(nostack, preserves_flags),
-        );
+        arch::set_thread_word(place + count, panics.count);
+        arch::set_thread_byte(place + flag, u8::from(panics.in_hook));
     }
 }
 

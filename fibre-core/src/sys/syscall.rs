@@ -6,8 +6,8 @@
 //!
 //! [hazard: `errno`'s address is kept in registers]: crate::sys::current
 
+use crate::arch;
 use rustix::io::Errno;
-use std::arch::asm;
 
 /// Makes a system call. The kernel returns the error in a register, so a caller that has switched
 /// threads since reads no other thread's `errno`. Blocks the thread if the call does.
@@ -21,18 +21,8 @@ use std::arch::asm;
 /// The call's own contract.
 #[inline(always)]
 pub unsafe fn syscall(number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
-    let result: isize;
-    let [a, b, c, d, e, f] = arguments;
-    // SAFETY: the kernel's calling convention; the caller has promised the rest.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number as isize => result,
-            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack),
-        );
-    }
+    // SAFETY: passed on.
+    let result = unsafe { arch::system_call(number, arguments) };
     match result {
         -4095..0 => Err(Errno::from_raw_os_error(-result as i32)),
         value => Ok(value as usize),

@@ -3,6 +3,7 @@
 //! Events are stamped by the CPU's time stamp counter. Two readings of it, together with the clocks
 //! of the kernel, tell how long a tick is: one from the beginning, one from when the trace is read.
 
+use crate::arch;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -52,9 +53,7 @@ impl TraceClock {
 /// The time stamp counter, from the beginning of the recording on.
 #[inline]
 pub(super) fn ticks() -> u64 {
-    // SAFETY: every x86-64 CPU has the instruction.
-    let now = unsafe { core::arch::x86_64::_rdtsc() };
-    now.wrapping_sub(FIRST_TICK.load(Ordering::Relaxed))
+    arch::time_stamp().wrapping_sub(FIRST_TICK.load(Ordering::Relaxed))
 }
 
 #[cfg(test)]

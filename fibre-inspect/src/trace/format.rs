@@ -18,6 +18,7 @@
 //! sections that it does not know. Flag 1: the time stamp counter goes on at one rate whatever the
 //! CPU does. What an event is the core says (`TraceKind`).
 
+use crate::arch::has_steady_counter;
 use fibre_core::internal::{TraceTrack, trace_clock, trace_names, trace_tracks};
 use fibre_core::is_forked_child;
 use std::io::{self, Write};
@@ -149,11 +150,4 @@ fn put_text(content: &mut Vec<u8>, text: &str) {
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     content.extend(length.to_le_bytes());
     content.extend(text.bytes().take(length as usize));
-}
-
-/// Whether the CPU's time stamp counter goes on at one rate, whatever the CPU does.
-fn has_steady_counter() -> bool {
-    const POWER: u32 = 0x8000_0007;
-    let leaf = |number| core::arch::x86_64::__cpuid(number);
-    leaf(0x8000_0000).eax >= POWER && leaf(POWER).edx & 1 << 8 != 0
 }

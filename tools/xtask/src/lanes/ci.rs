@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// Minutes of wall time for all steps together; what still runs then is taken to hang
     #[arg(long, default_value_t = 86)]
     budget_minutes: u64,
-    /// All rows of those lanes that otherwise run a part each day
+    /// All rows, also of the lanes that run a part each day
     #[arg(long)]
     all: bool,
     /// The part of the day of this number, to repeat what the log of that day has

@@ -57,19 +57,9 @@ const ARCH: &str = "arch";
 
 /// The files outside of such folders that have machine code, or ask for the CPU. The list only gets
 /// shorter.
-const MACHINE_CODE: [&str; 12] = [
-    "exts/libc/src/thread_locals.rs",
-    "fibre-capi/src/attr_stack.rs",
-    "fibre-capi/src/environment.rs",
-    "fibre-capi/src/errno.rs",
-    "fibre-capi/src/exit.rs",
-    "fibre-core/src/frames/walk.rs",
-    "fibre-core/src/processor/exit.rs",
+const MACHINE_CODE: [&str; 2] = [
     "fibre-core/src/stack/switch.rs",
-    "fibre-core/src/sys/current.rs",
-    "fibre-core/src/sys/panic_count.rs",
     "fibre-core/src/sys/platform.rs",
-    "fibre-core/src/sys/syscall.rs",
 ];
 
 /// The folders that must not read errno.

@@ -1,0 +1,12 @@
+//! What the runtime asks of the CPU by instruction, but for the switch, which has files of its own
+//! ([`stack::switch`](crate::stack)).
+//!
+//! * `x86_64`: that of 64-bit x86.
+//!
+//! A port to another CPU is a file beside it with the same functions.
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86_64::*;
