@@ -5,7 +5,7 @@
 //! waiters asks for: wakers claim under it, and a waiter takes its node out under it before its
 //! frame ends. The lock is held for a few instructions and never across a switch.
 //!
-//! A node is in the list from [`wait`]'s publication until a waker pops it or the
+//! A node is in the list from the moment [`ListWait`] publishes it until a waker pops it or the
 //! withdrawal after a deadline or a cancellation removes it.
 
 mod favoured;

@@ -11,9 +11,9 @@
 //!
 //! A fibre that waits in a destructor during unwinding switches like any other, and takes along
 //! what std counts of its panics by thread (see docs/decisions/0076). It is never moved to another
-//! kernel thread meanwhile. A fibre in the panic hook does not switch, as another one that set the
-//! hook would block the thread: its processor runs nobody else meanwhile, but sees to events and
-//! timers (see docs/decisions/0004).
+//! kernel thread meanwhile. A fibre in the panic hook does not switch: another fibre that then set
+//! the hook would block the whole thread. Until it leaves the hook, its processor runs no other
+//! fibre and only handles events and timers (see docs/decisions/0004).
 
 use crate::config::settings::default_processors;
 use crate::fibre::{ControlBlock, FibreRef};

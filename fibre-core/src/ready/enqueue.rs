@@ -7,13 +7,13 @@
 //! any processor may take them. The exception is the youngest one that the owner itself has made
 //! ready: it stays in `next`. It is the partner of the fibre that runs now and is about to block.
 //! Tearing the two apart would cost a wake-up of another processor at each turn. When there is a
-//! second such fibre the first makes place, so that fibres come out in the order they were made
+//! second such fibre the first makes room, so that fibres come out in the order they were made
 //! ready. The owner calls idle processors when it takes a fibre and leaves others behind. So a push
-//! wakes nobody, unless the owner is *stuck*, kept by one fibre for long, as its watcher has found.
+//! wakes nobody, unless the owner's watcher has found it *stuck*: kept by one fibre for long.
 //!
 //! As long as there is one processor, nobody steals, and all is plain: started fibres are `local`.
-//! Fibres that wait at home then do so as if they stayed, and their wakers queue them where nobody
-//! steals.
+//! A fibre that waits at home then waits as if it never moved. Its waker puts it into a queue that
+//! nobody steals from.
 //!
 //! `next` is a [`SharedSlot`](crate::queue::SharedSlot), which the owner fills.
 

@@ -1,6 +1,6 @@
 //! What the processors of one cluster share.
 //!
-//! A [`Domain`] knows every processor's ready queue, which of them are idle, and how many fibres
+//! A [`Domain`] knows every processor's ready queue, which processors are idle, and how many fibres
 //! have begun and ended. It holds no thread and no policy; threads belong to [`crate::cluster`],
 //! placement to `scheduler::placement`, stealing to [`crate::scheduler::steal`].
 //!
