@@ -235,11 +235,11 @@ class FibreCluster:
         records = struct.iter_unpack("<Qi4xQQ", processors)
         self.processors = [FibreProcessor(at, record) for at, record in enumerate(records)]
 
-    def rosters(self):
+    def fibre_lists(self):
         """The lists of its fibres."""
         if self.shared:
             return [self.shared]
-        return [processor.roster for processor in self.processors if processor.roster]
+        return [processor.fibre_list for processor in self.processors if processor.fibre_list]
 
 
 class FibreProcessor:
@@ -247,7 +247,7 @@ class FibreProcessor:
 
     def __init__(self, index, record):
         self.index = index
-        self.queue, self.thread, running, self.roster = record
+        self.queue, self.thread, running, self.fibre_list = record
         self.running = FibreMemory.word(running) if running else 0
 
 
@@ -282,8 +282,8 @@ class Fibres:
         running = {processor.running: processor for processor in cluster.processors}
         homes = {processor.queue: processor for processor in cluster.processors}
         found, seen = [], set()
-        for roster in cluster.rosters():
-            hook = FibreMemory.word(roster + block.first)
+        for fibre_list in cluster.fibre_lists():
+            hook = FibreMemory.word(fibre_list + block.first)
             while hook and hook not in seen:
                 seen.add(hook)
                 address = hook - block.hook

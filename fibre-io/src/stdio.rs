@@ -31,11 +31,11 @@ const HERE: u64 = u64::MAX;
 
 /// How a call is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum Mode {
     /// It fails where it would have to wait.
     AtOnce,
     /// It blocks its thread.
-    Patiently,
+    Blocking,
 }
 
 /// One of the three descriptors, without a buffer.
@@ -47,23 +47,23 @@ impl<F: AsFd> Raw<F> {
     fn call(
         &self,
         interest: Readiness,
-        mut operation: impl FnMut(BorrowedFd<'_>, Manner) -> Result<usize, Errno> + Send,
+        mut operation: impl FnMut(BorrowedFd<'_>, Mode) -> Result<usize, Errno> + Send,
     ) -> io::Result<usize> {
         let fd = self.0.as_fd();
         if !in_fibre() {
-            return Ok(retry_on_intr(|| operation(fd, Manner::Patiently))?);
+            return Ok(retry_on_intr(|| operation(fd, Mode::Blocking))?);
         }
         yield_point_cancellable()?;
         let mut asked = [PollFd::new(&fd, interest)];
-        if let Some(done) = unless_refused(operation(fd, Manner::AtOnce)) {
+        if let Some(done) = unless_refused(operation(fd, Mode::AtOnce)) {
             return Ok(done?);
         }
         loop {
             poll(&mut asked)?;
-            if let Some(done) = unless_refused(operation(fd, Manner::AtOnce)) {
+            if let Some(done) = unless_refused(operation(fd, Mode::AtOnce)) {
                 return Ok(done?);
             }
-            match blocking(|| operation(fd, Manner::Patiently)) {
+            match blocking(|| operation(fd, Mode::Blocking)) {
                 // Somebody has made it non-blocking, and taken what there was.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 done => return Ok(done?),
@@ -92,12 +92,12 @@ fn unless_closed(done: io::Result<usize>, otherwise: usize) -> io::Result<usize>
 
 impl<F: AsFd> Read for Raw<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.call(Readiness::READ, |fd, manner| match manner {
-            Manner::AtOnce => {
+        let read = self.call(Readiness::READ, |fd, mode| match mode {
+            Mode::AtOnce => {
                 let mut whole = [IoSliceMut::new(buffer)];
                 preadv2(fd, &mut whole, HERE, ReadWriteFlags::NOWAIT)
             }
-            Manner::Patiently => rustix::io::read(fd, &mut *buffer),
+            Mode::Blocking => rustix::io::read(fd, &mut *buffer),
         });
         unless_closed(read, 0)
     }
@@ -105,9 +105,9 @@ impl<F: AsFd> Read for Raw<F> {
 
 impl<F: AsFd> Write for Raw<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.call(Readiness::WRITE, |fd, manner| match manner {
-            Manner::AtOnce => pwritev2(fd, &[IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT),
-            Manner::Patiently => rustix::io::write(fd, bytes),
+        let written = self.call(Readiness::WRITE, |fd, mode| match mode {
+            Mode::AtOnce => pwritev2(fd, &[IoSlice::new(bytes)], HERE, ReadWriteFlags::NOWAIT),
+            Mode::Blocking => rustix::io::write(fd, bytes),
         });
         unless_closed(written, bytes.len())
     }

@@ -81,7 +81,7 @@ impl Cluster {
     /// cluster, on which others rely.
     pub fn stop(self) {
         self.0.refuse_to_stop();
-        self.tell_residents();
+        self.tell_stop_listeners();
         self.0.close();
         self.0.wait_for(ProcessorPhase::Gone, None);
         self.0.end();
@@ -143,7 +143,7 @@ impl Cluster {
     pub fn stop_within(self, drain: Duration, cancel: Duration) -> Result<(), StopError> {
         let running = &self.0;
         running.refuse_to_stop();
-        self.tell_residents();
+        self.tell_stop_listeners();
         running.close();
         let domain = &running.domain;
         if !running.ends_within(drain) {
@@ -184,7 +184,7 @@ pub fn listen_for_stop(cluster: &Cluster, stop_listener: Weak<dyn StopListener>)
 
 impl Cluster {
     /// Tells those that live here that the cluster is about to be stopped.
-    fn tell_residents(&self) {
+    fn tell_stop_listeners(&self) {
         let spawn = |tell| self.try_spawn(Attributes::default(), tell).is_ok();
         self.0.stop_listeners.tell_of_stop(spawn);
     }

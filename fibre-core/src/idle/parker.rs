@@ -4,7 +4,7 @@
 //! waker knows how to wake it:
 //!
 //! ```text
-//!   AWAKE ──► ON_FUTEX | IN_HALT ──► NOTIFIED ──► AWAKE
+//!   AWAKE ──► ON_FUTEX | IN_DRIVER ──► NOTIFIED ──► AWAKE
 //!     └──────────────────────────────►┘
 //! ```
 //!
@@ -28,7 +28,7 @@ const AWAKE: u32 = 0;
 /// The thread sleeps on the word itself.
 const ON_FUTEX: u32 = 1;
 /// The thread sleeps in its [`Driver`].
-const IN_HALT: u32 = 2;
+const IN_DRIVER: u32 = 2;
 /// A waker wants the thread to run.
 const NOTIFIED: u32 = 3;
 
@@ -124,7 +124,7 @@ impl Parker {
     pub fn sleep(&self, driver: Option<&Arc<dyn Driver>>, deadline: Option<Instant>) -> bool {
         match driver.filter(|driver| driver.enter()) {
             Some(driver) => {
-                if self.0.exchange(AWAKE, IN_HALT) {
+                if self.0.exchange(AWAKE, IN_DRIVER) {
                     driver.sleep(deadline);
                 }
                 driver.leave();
@@ -150,7 +150,7 @@ impl Parker {
     pub fn unpark<'a>(&self, driver: impl FnOnce() -> Option<&'a Arc<dyn Driver>>) {
         match self.0.swap(NOTIFIED) {
             ON_FUTEX => Futex::wake_one(&raw const self.0),
-            IN_HALT => {
+            IN_DRIVER => {
                 if let Some(driver) = driver() {
                     driver.interrupt();
                 }

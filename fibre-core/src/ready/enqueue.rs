@@ -25,7 +25,7 @@ use std::ptr;
 use std::sync::Arc;
 
 /// Pops by the owner before a fibre in `next` is no longer the last one.
-const LONE_TURNS: u32 = 8;
+const NEXT_TURNS: u32 = 8;
 
 impl ReadyQueue {
     /// Queues a started fibre that is at home at `home`, from `here`, the queue of this thread or
@@ -194,7 +194,7 @@ impl Owner<'_> {
             Some(runnable)
         };
         // The youngest goes last, but not for ever.
-        if turn.wrapping_sub(self.next_since.get()) >= LONE_TURNS
+        if turn.wrapping_sub(self.next_since.get()) >= NEXT_TURNS
             && let Some(runnable) = next()
         {
             return Some(runnable);

@@ -30,7 +30,7 @@ enum Planted {
     /// The processor does not look at the others after announcing itself.
     NoSecondLook,
     /// The processor looks at the others, but not at the shared queues.
-    NoLookAtCommons,
+    NoLookAtSharedQueues,
 }
 
 /// A node that lives until the end of the process.
@@ -82,7 +82,7 @@ fn lie_down(domain: &Domain, planted: Planted) -> Option<Asleep<'_>> {
     };
     let second_look = planted != Planted::NoSecondLook;
     let victim = second_look && !domain.queues[1].is_empty();
-    let looks_at_shared_queues = second_look && planted != Planted::NoLookAtCommons;
+    let looks_at_shared_queues = second_look && planted != Planted::NoLookAtSharedQueues;
     let work = victim || (looks_at_shared_queues && domain.shared_queues.has_work());
     (!work).then_some(asleep)
 }
@@ -248,7 +248,7 @@ fn what_is_for_all_is_not_overlooked() {
 /// Planted: no second look at the queues of the whole cluster.
 #[test]
 fn planted_missing_look_at_the_shared_queues_is_found() {
-    finds_bug(|| one_attempt(stage, Planted::NoLookAtCommons));
+    finds_bug(|| one_attempt(stage, Planted::NoLookAtSharedQueues));
 }
 
 /// Two producers have work for any idle processor, and one is idle; meanwhile that one, or another

@@ -101,7 +101,7 @@ pub trait LockPolicy: Send + Sync + 'static {
 /// Declares a policy and its lock.
 macro_rules! policy {
     ($(#[$doc:meta])* $lock:ident, $policy:ident, $name:literal, $spins:literal, $hand_over:ident) => {
-        #[doc = concat!("The manner of a [`", stringify!($lock), "`] lock.")]
+        #[doc = concat!("The policy of a [`", stringify!($lock), "`] lock.")]
         #[allow(unnameable_types, reason = "programs name the lock")]
         #[derive(Debug, Clone, Copy)]
         pub enum $policy {}
@@ -123,7 +123,7 @@ policy!(
     /// [`SpinThenBlock`](super::SpinThenBlock), but a waiter that was woken for nothing a
     /// millisecond ago is handed the lock.
     Hybrid,
-    HybridManner,
+    HybridPolicy,
     "hybrid",
     true,
     LateOrLong
@@ -133,14 +133,14 @@ policy!(
 #[repr(transparent)]
 pub struct Queued<M: LockPolicy> {
     word: LockWord,
-    _manner: PhantomData<M>,
+    _policy: PhantomData<M>,
 }
 
 impl<M: LockPolicy> Default for Queued<M> {
     fn default() -> Self {
         Self {
             word: LockWord::new(),
-            _manner: PhantomData,
+            _policy: PhantomData,
         }
     }
 }
@@ -158,7 +158,7 @@ unsafe impl<M: LockPolicy> RawLock for Queued<M> {
     fibre_core::const_outside_models! {
         const FREE: Self = Self {
             word: LockWord::new(),
-            _manner: PhantomData,
+            _policy: PhantomData,
         };
     }
 
@@ -205,7 +205,7 @@ impl<M: LockPolicy> Queued<M> {
     /// choose its own.
     #[inline]
     #[must_use]
-    pub fn in_manner<N: LockPolicy>(&self) -> &Queued<N> {
+    pub fn with_policy<N: LockPolicy>(&self) -> &Queued<N> {
         // SAFETY: both are a `LockWord` and nothing else.
         unsafe { &*std::ptr::from_ref(self).cast() }
     }
@@ -372,7 +372,7 @@ mod tests {
             "{said}"
         );
         assert!(std::ptr::eq(
-            lock.in_manner::<HybridManner>().word.heat(),
+            lock.with_policy::<HybridPolicy>().word.heat(),
             lock.word.heat()
         ));
         let end = Instant::now() + Duration::from_millis(2);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn each_manner_is_a_lock() {
+    fn each_policy_is_a_lock() {
         is_a_lock(Barging::default());
         is_a_lock(SpinThenBlock::default());
         is_a_lock(Hybrid::default());

@@ -395,7 +395,7 @@ impl Mutex {
         wait.run(|limit| match variant {
             Variant::Hybrid => self.lock.lock_for(|| self.awaited(), limit),
             Variant::SpinThenBlock => {
-                let lock: &SpinThenBlock = self.lock.in_manner();
+                let lock: &SpinThenBlock = self.lock.with_policy();
                 lock.lock_for(|| self.awaited(), limit)
             }
             // What differs is the unlock.
@@ -425,7 +425,7 @@ impl Mutex {
                 Variant::Hybrid => self.lock.unlock(),
                 Variant::Baton => self.baton().unlock(),
                 Variant::Exchange => {
-                    let lock: &Exchange = self.lock.in_manner();
+                    let lock: &Exchange = self.lock.with_policy();
                     lock.unlock();
                 }
                 // A spinning lock has no waiters in a list.
@@ -439,12 +439,12 @@ impl Mutex {
 
     /// The lock, used with barging.
     fn barging(&self) -> &Barging {
-        self.lock.in_manner()
+        self.lock.with_policy()
     }
 
     /// The lock, used with hand-over.
     fn baton(&self) -> &Baton {
-        self.lock.in_manner()
+        self.lock.with_policy()
     }
 
     /// Takes a mutex that knows its owner. `own` is the error if the caller is the owner.

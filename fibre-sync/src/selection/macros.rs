@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// How long a selection waits.
 #[derive(Debug, Clone, Copy)]
-pub enum Patience {
+pub enum SelectLimit {
     /// Not at all.
     None,
     /// For so long at most.
@@ -23,7 +23,7 @@ pub enum Patience {
     Within(Limit),
 }
 
-impl Patience {
+impl SelectLimit {
     /// Until when it waits, from now on.
     #[must_use]
     pub fn begin(self) -> Option<Result<Limit, WaitError>> {
@@ -38,8 +38,8 @@ impl Patience {
 /// Until the limit comes.
 #[inline]
 #[must_use]
-pub fn within(limit: impl Into<Limit>) -> Patience {
-    Patience::Within(limit.into())
+pub fn within(limit: impl Into<Limit>) -> SelectLimit {
+    SelectLimit::Within(limit.into())
 }
 
 /// Waits for one of several things, whatever they are: the one that comes first. The others lose
@@ -129,7 +129,7 @@ macro_rules! select_arms {
     // How long to wait, and what then.
     ($order:ident [$($arms:tt)+] default => $body:expr $(, else => $none:expr)? $(,)?) => {
         $crate::select_arms!(
-            @end $order [$($arms)+] ($crate::selection::parts::Patience::None) ($body)
+            @end $order [$($arms)+] ($crate::selection::parts::SelectLimit::None) ($body)
             ($($none)?)
         )
     };
@@ -137,7 +137,7 @@ macro_rules! select_arms {
         default($duration:expr) => $body:expr $(, else => $none:expr)? $(,)?
     ) => {
         $crate::select_arms!(
-            @end $order [$($arms)+] ($crate::selection::parts::Patience::Timeout($duration))
+            @end $order [$($arms)+] ($crate::selection::parts::SelectLimit::Timeout($duration))
             ($body) ($($none)?)
         )
     };
@@ -145,7 +145,7 @@ macro_rules! select_arms {
         timeout($duration:expr) => $body:expr $(, else => $none:expr)? $(,)?
     ) => {
         $crate::select_arms!(
-            @end $order [$($arms)+] ($crate::selection::parts::Patience::Timeout($duration))
+            @end $order [$($arms)+] ($crate::selection::parts::SelectLimit::Timeout($duration))
             ($body) ($($none)?)
         )
     };

@@ -33,7 +33,7 @@ pub(crate) use list_arm::{ListArm, Listed, list_arm};
 pub mod parts {
     pub use super::case::{Candidate, Case};
     pub use super::choose::{Chosen, Standing, choose};
-    pub use super::macros::{Patience, within};
+    pub use super::macros::{SelectLimit, within};
     pub use super::order::Order;
     pub use fibre_core::Limit;
 }

@@ -6,7 +6,7 @@ policy!(
     /// Blocking with barging: a caller that finds the lock taken blocks; an unlock frees the lock
     /// and wakes one waiter.
     Barging,
-    BargingManner,
+    BargingPolicy,
     "barging",
     false,
     Never

@@ -6,7 +6,7 @@ policy!(
     /// Baton passing: an unlock hands the lock to the waiter that has waited longest. Fair, and
     /// slow when contended: the lock is unused while that waiter wakes up.
     Baton,
-    BatonManner,
+    BatonPolicy,
     "baton",
     false,
     Always

@@ -7,7 +7,7 @@ policy!(
     /// this processor, if it may; the unlocker is queued. So the lock's data stay in one
     /// processor's caches, and an unlock is a yield.
     Exchange,
-    ExchangeManner,
+    ExchangePolicy,
     "exchange",
     false,
     InPlace

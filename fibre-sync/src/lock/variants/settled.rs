@@ -6,7 +6,7 @@ policy!(
     /// A [`Hybrid`](super::super::Hybrid) with an unlock that never lets others run: it frees the
     /// lock however long turns are, unless the first waiter has waited for long.
     Settled,
-    SettledManner,
+    SettledPolicy,
     "settled",
     true,
     Late

@@ -5,7 +5,7 @@ use crate::lock::queued::policy;
 policy!(
     /// [`Barging`](super::Barging), but a caller tries for a moment before it blocks.
     SpinThenBlock,
-    SpinThenBlockManner,
+    SpinThenBlockPolicy,
     "spin-block",
     true,
     Never

@@ -260,6 +260,10 @@ mod tests {
         for argument in arguments(&text).unwrap() {
             assert!(SUBJECTS.iter().any(|subject| subject.file == argument.file));
             assert!(!argument.because.is_empty(), "{argument:?}");
+            let source = std::fs::read_to_string(workspace.root().join(&argument.file)).unwrap();
+            let name = argument.function.rsplit("::").next().unwrap_or_default();
+            let is_there = name.is_empty() || source.contains(&format!("fn {name}"));
+            assert!(is_there, "there is no such function: {argument:?}");
         }
     }
 }

@@ -29,13 +29,20 @@ pub(crate) fn check(folder: &str, sources: &[Source], rooms: &Rooms<'_>) -> Vec<
     violations
 }
 
+/// What the section of another crate begins with.
+const NEXT: &str = "\nfibre-";
+
 /// The code map, which this is the text of, against the rooms of one crate.
 pub(crate) fn check_code_map(text: &str, folder: &str, rooms: &Rooms<'_>) -> Vec<Violation> {
     let name = package_in(folder);
-    let begin = text.find(&format!("\n{name}")).unwrap_or(text.len());
+    let begin = text.find(&format!("\n{name}"));
+    let section = begin.map_or("", |begin| {
+        let section = &text[begin + 1..];
+        &section[..section.find(NEXT).unwrap_or(section.len())]
+    });
     let lacking = rooms.arrows().map(|(room, _)| room);
     lacking
-        .filter(|room| !text[begin..].contains(&format!("`{room}`")))
+        .filter(|room| !section.contains(&format!("`{room}`")))
         .map(|room| Violation {
             place: page::ARCHITECTURE_PATH.into(),
             line: 0,
@@ -172,6 +179,7 @@ mod tests {
             ["the code map of fibre-a lacks `top`"]
         );
         assert_eq!(lacks("").len(), 2);
+        assert_eq!(lacks("\nfibre-a: `low`.\n\nfibre-b: `top`.\n").len(), 1);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::scheduler::steal::{StealMode, Thief};
 pub(in crate::scheduler::steal) fn steal(
     _thief: &Thief,
     _domain: &Domain,
-    _mood: StealMode,
+    _mode: StealMode,
 ) -> Option<Runnable> {
     None
 }
