@@ -16,6 +16,9 @@ use crate::{benchmarks, figures};
 use fibre_measure::Cores;
 use fibre_measure::Machine;
 
+/// The root of the workspace, seen from this package.
+const WORKSPACE: &str = "../..";
+
 /// Measures fibre against its peers in one run.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
@@ -186,7 +189,7 @@ impl ReportCommand {
         };
         let mut run = self.options.prepare(effort, &benchmarks)?;
         let out = self.out.unwrap_or_else(|| {
-            let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+            let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join(WORKSPACE);
             let names: String = self.names.iter().map(|name| format!("-{name}")).collect();
             workspace.join(format!("docs/results/{}-cores{names}", run.cores.count()))
         });
@@ -270,4 +273,17 @@ impl Run {
 fn parse_also(text: &str) -> Result<(String, String), String> {
     let (name, command) = text.split_once('=').ok_or("expected NAME=COMMAND")?;
     Ok((name.into(), command.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reports are written below `docs/results` of the workspace.
+    #[test]
+    fn the_workspace_is_there() {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join(WORKSPACE);
+        assert!(workspace.join("docs/results").is_dir());
+        assert!(workspace.join("Cargo.lock").is_file());
+    }
 }

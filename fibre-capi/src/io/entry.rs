@@ -15,7 +15,7 @@ use fibre_io::posix::vector::Vector;
 use fibre_io::raw::Failure;
 use rustix::io::Errno;
 use std::ffi::c_int;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 
 /// A call that may leave the stack, and is a cancellation point: a request that is pending acts
 /// before the call does anything, or finds anything wrong. One that comes while it waits acts in
@@ -44,13 +44,23 @@ pub fn found(count: usize) -> Result<usize, Failure> {
 }
 
 /// What a call has taken from a descriptor. The end of a stream is nothing, so a request acts that
-/// has come meanwhile: the canceller may have caused the end, by a `close` of the other side.
+/// has come meanwhile: the canceller may have caused the end, by a `close` of the other side. An
+/// empty message is something.
 #[inline]
-pub fn taken(count: usize) -> Result<usize, Failure> {
+pub fn taken(fd: RawFd, count: usize) -> Result<usize, Failure> {
     match count {
-        0 => found(0),
+        0 if !has_messages(fd) => found(0),
         count => Ok(count),
     }
+}
+
+/// Whether this is a socket with messages, which may be empty.
+#[cold]
+fn has_messages(fd: RawFd) -> bool {
+    use rustix::net::{SocketType, sockopt::socket_type};
+    // SAFETY: borrowed for the call; a number that is no open file's is an error.
+    let socket = unsafe { BorrowedFd::borrow_raw(fd) };
+    socket_type(socket).is_ok_and(|kind| kind != SocketType::STREAM)
 }
 
 /// [`or_leave`] that a fibre makes by `f`, and a plain thread as it is.

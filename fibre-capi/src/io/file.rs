@@ -3,7 +3,7 @@
 //! A file system lets its callers wait for disks and servers, so its calls are made on threads of
 //! the pool. Calls that wait for other programs (locks, named pipes) have threads of their own.
 
-use super::entry::{at_once, endures, or_leave, waits, waits_on};
+use super::entry::{at_once, endures, or_leave, taken, waits, waits_on};
 use super::write::signal_if_broken;
 use crate::memory::Asked;
 use fibre_core::{blocking, in_fibre};
@@ -137,7 +137,9 @@ pub unsafe extern "C" fn fibre_splice(
     flags: c_uint,
 ) -> isize {
     let call = syscall!(SYS_splice, from, from_offset, to, to_offset, count, flags);
-    waits_on(from, call, |call| splice(from, to, flags, call))
+    waits_on(from, call, |call| {
+        splice(from, to, flags, call).and_then(|count| taken(from, count))
+    })
 }
 
 /// Makes a descriptor of which nothing is known.

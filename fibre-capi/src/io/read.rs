@@ -14,7 +14,7 @@ use std::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fibre_read(fd: c_int, bytes: *mut c_void, count: usize) -> isize {
     waits_on(fd, syscall!(SYS_read, fd, bytes, count), |call| {
-        read(fd, Vector::of(&buffer(bytes, count)), call, Freely).and_then(taken)
+        read(fd, Vector::of(&buffer(bytes, count)), call, Freely).and_then(|count| taken(fd, count))
     })
 }
 
@@ -27,7 +27,8 @@ pub unsafe extern "C" fn fibre_readv(
 ) -> isize {
     waits_on(fd, syscall!(SYS_readv, fd, buffers, count), |call| {
         // SAFETY: the caller's buffers.
-        read(fd, unsafe { vector(buffers, count) }?, call, Freely).and_then(taken)
+        read(fd, unsafe { vector(buffers, count) }?, call, Freely)
+            .and_then(|count| taken(fd, count))
     })
 }
 
@@ -41,7 +42,8 @@ pub unsafe extern "C" fn fibre_pread(
 ) -> isize {
     let call = syscall!(SYS_pread64, fd, bytes, count, offset);
     waits_on(fd, call, |call| {
-        read_at(fd, Vector::of(&buffer(bytes, count)), offset, call).and_then(taken)
+        read_at(fd, Vector::of(&buffer(bytes, count)), offset, call)
+            .and_then(|count| taken(fd, count))
     })
 }
 
@@ -56,7 +58,8 @@ pub unsafe extern "C" fn fibre_preadv(
     let call = syscall!(SYS_preadv, fd, buffers, count, offset);
     waits_on(fd, call, |call| {
         // SAFETY: the caller's buffers.
-        read_at(fd, unsafe { vector(buffers, count) }?, offset, call).and_then(taken)
+        read_at(fd, unsafe { vector(buffers, count) }?, offset, call)
+            .and_then(|count| taken(fd, count))
     })
 }
 

@@ -10,6 +10,7 @@ use fibre_io::posix::switching::Switching::Freely;
 use fibre_io::posix::switching::borrow;
 use fibre_io::posix::syscall::syscall;
 use fibre_io::posix::vector::{Vector, buffer};
+use fibre_io::raw::Failure;
 use fibre_io::raw::{Call, Direction, Left};
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -41,7 +42,8 @@ pub unsafe extern "C" fn fibre_recvfrom(
     let call = syscall!(SYS_recvfrom, fd, bytes, count, flags, address, length);
     waits_on(fd, call, |call| {
         let whole = buffer(bytes, count);
-        receive_from(fd, Vector::of(&whole), flags, call, Freely).and_then(taken)
+        let received = receive_from(fd, Vector::of(&whole), flags, call, Freely)?;
+        received_by(fd, flags, received)
     })
 }
 
@@ -57,8 +59,17 @@ pub unsafe extern "C" fn fibre_recvmsg(
         let whole = unsafe { Vector::of_message::<Asked>(message) }?;
         // SAFETY: it is there, which has been found out.
         let is_alone = unsafe { (*message).msg_control }.is_null();
-        receive_message(fd, whole, is_alone, flags, call, Freely).and_then(taken)
+        let received = receive_message(fd, whole, is_alone, flags, call, Freely)?;
+        received_by(fd, flags, received)
     })
+}
+
+/// What has been received. What the kernel says of errors comes without bytes, and is taken.
+fn received_by(fd: c_int, flags: c_int, count: usize) -> Result<usize, Failure> {
+    match flags & libc::MSG_ERRQUEUE {
+        0 => taken(fd, count),
+        _ => Ok(count),
+    }
 }
 
 /// `recvmmsg`: several messages, as many as were asked for unless time is over after one, or only
@@ -100,6 +111,11 @@ pub unsafe extern "C" fn fibre_recvmmsg(
             if is_over || flags & libc::MSG_WAITFORONE != 0 || !socket.waits()? {
                 break;
             }
+        }
+        // At the end of a stream each message is empty.
+        // SAFETY: the caller's messages, of which the kernel has written the first.
+        if received > 0 && unsafe { (*messages).msg_len } == 0 {
+            received_by(fd, flags, 0)?;
         }
         Ok(received)
     })

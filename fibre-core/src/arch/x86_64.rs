@@ -103,11 +103,14 @@ pub(crate) fn opaque() {
 
 /// Reads a word of the calling thread's own memory. The word at the thread pointer itself, at place
 /// 0, is the thread pointer.
+///
+/// # Safety
+///
+/// There is a word of this thread's at the place.
 #[inline(always)]
-pub(crate) fn thread_word(place: isize) -> usize {
+pub(crate) unsafe fn thread_word(place: isize) -> usize {
     let word;
-    // SAFETY: the calling thread's own thread-locals, by their place when this is executed; any
-    // contents will do.
+    // SAFETY: the caller's promise; any contents will do.
     unsafe {
         asm!(
             // The segment register leads to the thread pointer.
@@ -121,8 +124,12 @@ pub(crate) fn thread_word(place: isize) -> usize {
 }
 
 /// Reads a byte of it.
+///
+/// # Safety
+///
+/// As for [`thread_word`].
 #[inline(always)]
-pub(crate) fn thread_byte(place: isize) -> u8 {
+pub(crate) unsafe fn thread_byte(place: isize) -> u8 {
     let byte: u32;
     // SAFETY: as in `thread_word`.
     unsafe {

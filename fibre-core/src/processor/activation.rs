@@ -160,7 +160,11 @@ impl Processor {
         // SAFETY: the computation of an activity stack that waits. It finds nobody who runs, and
         // returns.
         let action = unsafe { context.resume() };
-        debug_assert_eq!(action, Action::Exit, "a runner went on without an activity");
+        debug_assert_eq!(
+            action,
+            Action::Exit,
+            "an activity stack went on without an activity"
+        );
         self.put_stack(context.into_stack());
     }
 
@@ -199,7 +203,7 @@ impl Entry for ActivityStack {
         let owner_word =
             Processor::here(|here| here.memory.activity_stack.owner_word.take()).flatten();
         let Some(owner_word) = owner_word else {
-            unreachable!("a runner without a nameplate")
+            unreachable!("an activity stack without an owner word")
         };
         // SAFETY: the caller's promise.
         let mut fibre = unsafe { FibreRef::new_unchecked(block.cast_mut().cast()) };

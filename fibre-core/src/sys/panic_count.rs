@@ -168,7 +168,12 @@ fn find_by_trying() -> Option<isize> {
     }
     let block = own_block()?;
     let mut words = Vec::new();
-    let is = |count: usize| move |&place: &isize| arch::thread_word(place) == count;
+    let is = |count: usize| {
+        move |&place: &isize| {
+            // SAFETY: the places are those of this program's thread-locals.
+            unsafe { arch::thread_word(place) == count }
+        }
+    };
     in_a_destructor(|| {
         words = block
             .clone()
@@ -245,15 +250,20 @@ fn own_block() -> Option<Range<isize>> {
 
 /// The address that places are counted from.
 fn thread_pointer() -> usize {
-    arch::thread_word(0)
+    // SAFETY: the word at the thread pointer is there on every thread.
+    unsafe { arch::thread_word(0) }
 }
 
 /// Reads what std keeps.
 #[inline(always)]
 fn read(place: isize) -> Panics {
-    Panics {
-        count: arch::thread_word(place + offset_of!(Kept, 0).cast_signed()),
-        in_hook: arch::thread_byte(place + offset_of!(Kept, 1).cast_signed()) != 0,
+    let [count, flag] = [offset_of!(Kept, 0), offset_of!(Kept, 1)].map(usize::cast_signed);
+    // SAFETY: the calling thread's own count and flag.
+    unsafe {
+        Panics {
+            count: arch::thread_word(place + count),
+            in_hook: arch::thread_byte(place + flag) != 0,
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-/* pthread_cancel, read, readv, recv, recvfrom, recvmsg: a thread that is cancelled in one of them ends, also if the other side of its
- * connection is closed afterwards. */
+/* pthread_cancel, read, readv, recv, recvfrom, recvmsg, recvmmsg, splice: a thread that is cancelled in one of them ends, also if the other
+ * side of its connection is closed afterwards. */
 /* flags: -O2 */
 /* flags: -DFIBRE_MAIN */
 #include "table.h"
@@ -8,9 +8,9 @@
 #include <sys/uio.h>
 
 /* How many calls there are. */
-#define CALLS 5
+#define CALLS 7
 
-static int ends[2];
+static int ends[2], pipes[2];
 static char bytes[1];
 static atomic_int begins;
 
@@ -18,11 +18,14 @@ static int turn(int number)
 {
     struct iovec part = {bytes, sizeof bytes};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    struct mmsghdr several = {.msg_hdr = message};
     TRY(read(ends[0], bytes, 1));
     TRY(readv(ends[0], &part, 1));
     TRY(recv(ends[0], bytes, 1, 0));
     TRY(recvfrom(ends[0], bytes, 1, 0, NULL, NULL));
     TRY(recvmsg(ends[0], &message, 0));
+    TRY(recvmmsg(ends[0], &several, 1, 0, NULL));
+    TRY(splice(ends[0], NULL, pipes[1], NULL, 1, 0));
     return 0;
 }
 
@@ -36,6 +39,7 @@ static void *begin(void *number)
 static void *cancel_in(int number)
 {
     OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    OK(pipe(pipes));
     begins = 0;
     pthread_t thread = start(begin, &number);
     AWAIT(begins);
@@ -43,6 +47,8 @@ static void *cancel_in(int number)
     OK(close(ends[1]));
     void *ending = finish(thread);
     OK(close(ends[0]));
+    OK(close(pipes[0]));
+    OK(close(pipes[1]));
     return ending;
 }
 

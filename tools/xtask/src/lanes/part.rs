@@ -7,27 +7,27 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// In how many parts the rows are divided.
-const PARTS: u64 = 3;
+pub(crate) const PARTS: usize = 3;
 
 /// Which rows run: all of them, or those of a day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Part(Option<u64>);
+pub(crate) struct Part(Option<usize>);
 
 impl Part {
     /// The part of this day; days are counted from 1970 on.
     pub(crate) fn of_day(day: u64) -> Self {
-        Self(Some(day % PARTS))
+        Self(Some(day as usize % PARTS))
     }
 
     /// Whether the row of this index runs.
     pub(crate) fn has(self, row: usize) -> bool {
-        self.0.is_none_or(|part| row as u64 % PARTS == part)
+        self.0.is_none_or(|part| row % PARTS == part)
     }
 }
 
 /// What to say of the part of a day.
 pub(crate) fn note(day: u64) -> String {
-    let part = day % PARTS + 1;
+    let part = day as usize % PARTS + 1;
     format!(
         "day {day}: part {part} of {PARTS}; `cargo xtask ci --day {day}` repeats it, `--all` runs all"
     )
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn each_row_has_its_day() {
         for row in 0..10 {
-            let days = (100..100 + PARTS).filter(|day| Part::of_day(*day).has(row));
+            let days = (100..100 + PARTS as u64).filter(|day| Part::of_day(*day).has(row));
             assert_eq!(days.count(), 1, "row {row}");
             assert!(Part::default().has(row));
         }

@@ -11,7 +11,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::choices::{self, Choice};
-use crate::lanes::part::Part;
+use crate::lanes::part::{PARTS, Part};
 use crate::lanes::test;
 use crate::side_by_side::Tests;
 use crate::steps::Steps;
@@ -94,7 +94,14 @@ struct Turn {
 impl Turn {
     /// The value for a row.
     fn value(&self, row: usize) -> &str {
-        &self.values[row / self.pollers % self.values.len()]
+        let values = self.values.len();
+        // The rows of one day are PARTS apart, and would all have one of so many values.
+        let more = if values.is_multiple_of(PARTS) {
+            row / PARTS
+        } else {
+            0
+        };
+        &self.values[(row / self.pollers + more) % values]
     }
 }
 
@@ -184,6 +191,24 @@ mod tests {
                 let variable = turn.variable;
                 assert!(shown.contains(&value.as_str()), "{variable}: {value}");
             }
+        }
+    }
+
+    /// What most tests of I/O depend on takes turns within each part, too.
+    #[test]
+    fn each_part_moves_fibres_in_all_ways() {
+        let workspace = Workspace::find().unwrap();
+        let table = std::fs::read_to_string(workspace.root().join(TABLE)).unwrap();
+        let rows = names(&table).count();
+        let all = turns(&workspace).unwrap();
+        let moves = all
+            .iter()
+            .find(|turn| turn.variable == "FIBRE_TEST_MOVES")
+            .unwrap();
+        for part in 0..PARTS as u64 {
+            let its = (0..rows).filter(|row| Part::of_day(part).has(*row));
+            let shown: std::collections::BTreeSet<&str> = its.map(|row| moves.value(row)).collect();
+            assert!(shown.len() > 1, "part {part}: {shown:?}");
         }
     }
 
