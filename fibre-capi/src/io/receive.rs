@@ -113,7 +113,7 @@ pub unsafe extern "C" fn fibre_recvmmsg(
             }
         }
         // At the end of a stream each message is empty.
-        // SAFETY: the caller's messages, of which the kernel has written the first.
+        // SAFETY: the caller's messages. The kernel has written the first one.
         if received > 0 && unsafe { (*messages).msg_len } == 0 {
             received_by(fd, flags, 0)?;
         }
