@@ -88,7 +88,7 @@ impl Binary {
         names
             .iter()
             .copied()
-            .filter(|name| there(&name))
+            .filter(|name| there(name))
             .map(module)
             .collect()
     }
