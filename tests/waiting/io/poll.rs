@@ -183,10 +183,15 @@ fn the_unsatisfied_rest() {
             let_others_block();
             (&writer).write_all(b"not for them").unwrap();
             let_others_block();
-            let before = cpu_time_of("unsatisfied");
+            let (before, begun) = (cpu_time_of("unsatisfied"), Instant::now());
             fibre::sleep(Duration::from_millis(50));
             let used = cpu_time_of("unsatisfied") - before;
-            assert!(used < 25_000_000, "{used} ns in 50 ms");
+            // The sleep may take long on a busy machine; pollers look all the time meanwhile.
+            let took = begun.elapsed();
+            assert!(
+                u128::from(used) < took.as_nanos() / 2,
+                "{used} ns in {took:?}"
+            );
             reader.close();
             for fibre in fibres {
                 assert_eq!(fibre.join().unwrap(), 1);
