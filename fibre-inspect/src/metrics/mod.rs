@@ -5,7 +5,7 @@
 //! detours only; no fibre runs through this code.
 //!
 //! [`text`] is the value for people, [`exposition`](mod@exposition) the value as OpenMetrics text,
-//! and [`plain_text`] that in Prometheus' older format. [`request`] is what an HTTP client asks for,
+//! and [`plain_text`] that in Prometheus' older format. [`request`] is what an HTTP client asks,
 //! [`fork`] the sockets that a forked child closes, [`connection`] one client, which may be slow or
 //! hostile, and [`server`] the thread behind `FIBRE_METRICS`. [`schedtrace`] writes the lines of
 //! `FIBRE_SCHEDTRACE`, and [`start`] begins what the environment asks for.
