@@ -29,7 +29,7 @@ fn address() -> Result<SocketAddr, lexopt::Error> {
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("addr") => address = arguments.value()?.parse()?,
-            Long("help") => {
+            Short('h') | Long("help") => {
                 print!("{HELP}");
                 std::process::exit(0);
             }

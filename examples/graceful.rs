@@ -48,7 +48,7 @@ impl Options {
                 Long("addr") => options.addr = arguments.value()?.parse()?,
                 Long("every") => options.every = arguments.value()?.parse()?,
                 Long("grace") => options.grace = arguments.value()?.parse()?,
-                Long("help") => {
+                Short('h') | Long("help") => {
                     print!("{HELP}");
                     std::process::exit(0);
                 }

@@ -45,7 +45,7 @@ impl Options {
             match argument {
                 Long("fibres") => options.fibres = arguments.value()?.parse()?,
                 Long("connections") => options.connections = arguments.value()?.parse()?,
-                Long("help") => {
+                Short('h') | Long("help") => {
                     print!("{HELP}");
                     std::process::exit(0);
                 }

@@ -56,13 +56,14 @@ impl Options {
         let mut options = Self::default();
         let mut arguments = lexopt::Parser::from_env();
         while let Some(argument) = arguments.next()? {
-            let Long(name) = argument else {
-                return Err(argument.unexpected());
+            let name = match argument {
+                Short('h') | Long("help") => {
+                    print!("{HELP}");
+                    exit(0);
+                }
+                Long(name) => name,
+                _ => return Err(argument.unexpected()),
             };
-            if name == "help" {
-                print!("{HELP}");
-                exit(0);
-            }
             let name = name.to_owned();
             let value = arguments.value()?;
             let set = options.set(&name, value);

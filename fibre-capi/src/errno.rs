@@ -37,7 +37,8 @@ static WATCH: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// The error number of the calling fibre or thread.
 #[inline(always)]
 pub fn get() -> c_int {
-    arch::thread_number(distance())
+    // SAFETY: the distance is that of this thread's error number.
+    unsafe { arch::thread_number(distance()) }
 }
 
 /// The error number, for a call that may leave the stack and [comes back](come_back) with it.

@@ -175,10 +175,14 @@ pub(crate) fn float_control() -> (u16, u32) {
 }
 
 /// Reads a number of the calling thread's, at this distance from its pointer.
+///
+/// # Safety
+///
+/// There is a number of this thread's there.
 #[inline(always)]
-pub(crate) fn thread_number(distance: isize) -> c_int {
+pub(crate) unsafe fn thread_number(distance: isize) -> c_int {
     let number;
-    // SAFETY: reads a number of this thread's own, where it is when this is executed.
+    // SAFETY: the caller's promise; it is where it is when this is executed.
     unsafe {
         asm!(
             // The segment register leads to the thread pointer.

@@ -49,7 +49,16 @@ pub fn found(count: usize) -> Result<usize, Failure> {
 #[inline]
 pub fn taken(fd: RawFd, count: usize) -> Result<usize, Failure> {
     match count {
-        0 if !has_messages(fd) => found(0),
+        0 if has_messages(fd) => Ok(0),
+        count => taken_if_any(count),
+    }
+}
+
+/// [`taken`] by a call that knows no messages: none is nothing.
+#[inline]
+pub fn taken_if_any(count: usize) -> Result<usize, Failure> {
+    match count {
+        0 => found(0),
         count => Ok(count),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! As in `poll`, signal masks say nothing to a fibre.
 
-use super::entry::waits;
+use super::entry::{taken_if_any, waits};
 use crate::memory::{duration, fetch_any};
 use crate::sigmask::during;
 use fibre_core::internal::yield_point_cancellable;
@@ -90,10 +90,7 @@ fn take_events(
             || wait(borrow(instance), Readiness::READ, deadline)? == Readiness::NONE
         {
             // Events that have been told may not be told again; none are nothing.
-            return match found {
-                0 => super::entry::found(0),
-                found => Ok(found),
-            };
+            return taken_if_any(found);
         }
     }
 }

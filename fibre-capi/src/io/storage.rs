@@ -1,7 +1,7 @@
 //! Other calls that wait for files and pipes: room, the way to the disk, copies inside the kernel,
 //! locks of parts.
 
-use super::entry::{endures, found, waits};
+use super::entry::{endures, taken_if_any, waits};
 use super::library::elsewhere;
 use super::numbers::fibre_fcntl;
 use super::read::{fibre_preadv, fibre_readv};
@@ -11,7 +11,6 @@ use fibre_core::{blocking, in_fibre};
 use fibre_io::posix::boundary::Returned;
 use fibre_io::posix::read::{HERE, NOWAIT};
 use fibre_io::posix::syscall::{Syscall, syscall};
-use fibre_io::raw::Failure;
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 
 /// `lockf`: waits for the lock of a part of a file (`F_LOCK`) by a thread of its own. Then a
@@ -79,17 +78,9 @@ pub unsafe extern "C" fn fibre_pwritev2(
 fn flagged(call: Syscall, offset: libc::off_t, flags: c_int) -> isize {
     waits(call, |call| match offset {
         _ if flags & NOWAIT != 0 => Ok(call.here()?),
-        HERE => call.patiently().and_then(moved),
-        _ => call.elsewhere().and_then(moved),
+        HERE => call.patiently().and_then(taken_if_any),
+        _ => call.elsewhere().and_then(taken_if_any),
     })
-}
-
-/// How many bytes a call has moved that knows no messages: none, if a pipe or a file is at its end.
-fn moved(count: usize) -> Result<usize, Failure> {
-    match count {
-        0 => found(0),
-        count => Ok(count),
-    }
 }
 
 /// A call that waits for files, and is no cancellation point.
@@ -176,7 +167,7 @@ pub unsafe extern "C" fn fibre_msync(start: *mut c_void, length: usize, flags: c
 #[unsafe(no_mangle)]
 pub extern "C" fn fibre_tee(from: c_int, to: c_int, count: usize, flags: c_uint) -> isize {
     waits(syscall!(SYS_tee, from, to, count, flags), |call| {
-        call.until_cancelled().and_then(moved)
+        call.until_cancelled().and_then(taken_if_any)
     })
 }
 

@@ -56,7 +56,44 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
         }
     }
     violations.extend(unlisted(tree));
+    violations.extend(gone(tree));
     violations
+}
+
+/// Source files that a page names in backticks, by their last folders or all of them, and that are
+/// not there. Reports are of their time.
+fn gone(tree: &Tree) -> Vec<Violation> {
+    let is_there = |name: &str| {
+        let end = format!("/{name}");
+        tree.files
+            .iter()
+            .any(|file| file == name || file.ends_with(&end))
+    };
+    let pages = tree.pages.iter();
+    let pages = pages.filter(|(page, _)| !page.starts_with("docs/results/"));
+    let lines = pages.flat_map(|(page, (text, _))| {
+        let lines = text.lines().enumerate();
+        lines.map(move |(index, line)| (page, index + 1, line))
+    });
+    let named = lines.flat_map(|(page, line, text)| {
+        let words = text.split('`').skip(1).step_by(2);
+        let names = words.map(|word| word.split("::").next().unwrap_or(word));
+        names.map(move |name| (page, line, name.trim_start_matches("../")))
+    });
+    let plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-./".contains(&byte);
+    let gone = named.filter(|(_, _, name)| {
+        let is_source = name
+            .strip_suffix(".rs")
+            .is_some_and(|stem| !stem.is_empty());
+        is_source && name.bytes().all(plain) && !is_there(name)
+    });
+    gone.map(|(page, line, name)| Violation {
+        place: page.clone(),
+        line,
+        text: format!("`{name}` is no file of the tree"),
+    })
+    .collect()
 }
 
 impl Tree {
@@ -173,6 +210,18 @@ mod tests {
             let text = format!("# A\n\nText\n[1]({link})\n");
             let found = found(&[("a.md", &text)]);
             assert!(found.len() == 1 && found[0].0 == 4, "{link}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_source_file_that_is_gone_fails() {
+        let there = "# A\n`lib.rs`, `src/lib.rs::f`, `../src/lib.rs`, `src/NAME.rs`, `.rs`\n";
+        assert_eq!(found(&[("a.md", there)]), []);
+        for name in ["gone.rs", "src/b.rs", "rc/lib.rs", "c/lib.rs::f"] {
+            let text = format!("# A\nSee `a` in `{name}`.\n");
+            let wrong = found(&[("a.md", &text)]);
+            assert!(wrong.len() == 1 && wrong[0].0 == 2, "{name}: {wrong:?}");
+            assert_eq!(found(&[("docs/results/a.md", &text)]), [], "{name}");
         }
     }
 
