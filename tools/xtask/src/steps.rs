@@ -69,6 +69,12 @@ impl Steps {
         self.second_chance = true;
     }
 
+    /// How many steps have ended.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Limits the wall time of all steps together, those before included. The summary says so if
     /// they take longer than they are meant to.
     pub(crate) fn set_budget(&mut self, intended: Duration, budget: Duration) {

@@ -36,6 +36,9 @@ pub(crate) struct Options {
     /// All rows, also of the lanes that run a part each day
     #[arg(long)]
     all: bool,
+    /// Goes on after a lane that has failed, to find all that fail in one run
+    #[arg(long)]
+    keep_going: bool,
     /// The part of the day of this number, to repeat what the log of that day has
     #[arg(long, conflicts_with = "all")]
     day: Option<u64>,
@@ -67,26 +70,50 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     }
     let (part, note) = options.part();
     steps.note(note);
-    check::without_build(workspace, steps)?;
-    test::run(steps, &test::Options::default())?;
-    test::release(workspace, steps, &test::Options::default())?;
-    test::optimised(steps, &test::Options::default())?;
-    test::hwloc(steps)?;
-    check::clippy(steps)?;
-    doc::run(steps)?;
-    header::check(workspace, steps)?;
-    package::run(workspace, steps)?;
-    c::run(workspace, steps, &c::Options::default())?;
-    gdb::run(workspace, steps, &gdb::Options::built())?;
-    guide::run(workspace, steps, &guide::Options::built())?;
-    clients::run(steps, &clients::Options::default())?;
-    links::run(workspace, steps, &links::Options::default())?;
-    policies::run(workspace, steps, &policies::Options::of(part))?;
-    pollers::run(steps, &pollers::Options::of(part))?;
-    loom::run(workspace, steps, &loom::Options::default())?;
-    sanitize::run(workspace, steps)?;
-    instructions::run(workspace, steps, &instructions::Options::default())?;
-    bench::run(workspace, steps, &bench::Options::smoke())
+    let lanes: [&dyn Fn(&mut Steps) -> Result<()>; 20] = [
+        &|steps| check::without_build(workspace, steps),
+        &|steps| test::run(steps, &test::Options::default()),
+        &|steps| test::release(workspace, steps, &test::Options::default()),
+        &|steps| test::optimised(steps, &test::Options::default()),
+        &|steps| test::hwloc(steps),
+        &|steps| check::clippy(steps),
+        &|steps| doc::run(steps),
+        &|steps| header::check(workspace, steps),
+        &|steps| package::run(workspace, steps),
+        &|steps| c::run(workspace, steps, &c::Options::default()),
+        &|steps| gdb::run(workspace, steps, &gdb::Options::built()),
+        &|steps| guide::run(workspace, steps, &guide::Options::built()),
+        &|steps| clients::run(steps, &clients::Options::default()),
+        &|steps| links::run(workspace, steps, &links::Options::default()),
+        &|steps| policies::run(workspace, steps, &policies::Options::of(part)),
+        &|steps| pollers::run(steps, &pollers::Options::of(part)),
+        &|steps| loom::run(workspace, steps, &loom::Options::default()),
+        &|steps| sanitize::run(workspace, steps),
+        &|steps| instructions::run(workspace, steps, &instructions::Options::default()),
+        &|steps| bench::run(workspace, steps, &bench::Options::smoke()),
+    ];
+    run_all(steps, &lanes, options.keep_going)
+}
+
+/// Runs one lane after another. Those after one that has failed run only `to_the_end`; the error is
+/// that of the first.
+fn run_all(
+    steps: &mut Steps,
+    lanes: &[&dyn Fn(&mut Steps) -> Result<()>],
+    to_the_end: bool,
+) -> Result<()> {
+    let mut outcome = Ok(());
+    for lane in lanes {
+        let result = lane(steps);
+        if let (Err(error), true) = (&result, to_the_end) {
+            steps.note(format!("FAILED: {error:#}"));
+        }
+        outcome = outcome.and(result);
+        if outcome.is_err() && !to_the_end {
+            break;
+        }
+    }
+    outcome
 }
 
 /// What to say of a disk with this much room, if it may be too little.
@@ -103,6 +130,8 @@ fn little_room(room: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::bail;
+
     use super::*;
 
     #[test]
@@ -110,10 +139,26 @@ mod tests {
         let options = |all, day| Options {
             budget_minutes: 1,
             all,
+            keep_going: false,
             day,
         };
         assert_eq!(options(true, None).part().0, Part::default());
         assert_eq!(options(false, Some(7)).part().0, Part::of_day(7));
+    }
+
+    #[test]
+    fn lanes_after_a_failure_run_when_asked_to() {
+        let passes: &dyn Fn(&mut Steps) -> Result<()> =
+            &|steps| steps.check("one", || Ok(String::new()));
+        let fails: &dyn Fn(&mut Steps) -> Result<()> = &|_| bail!("the first");
+        let fails_too: &dyn Fn(&mut Steps) -> Result<()> = &|_| bail!("the second");
+        for (to_the_end, count) in [(false, 1), (true, 2)] {
+            let mut steps = Steps::new();
+            let lanes = [passes, fails, passes, fails_too];
+            let error = run_all(&mut steps, &lanes, to_the_end).unwrap_err();
+            assert_eq!(error.to_string(), "the first");
+            assert_eq!(steps.count(), count);
+        }
     }
 
     #[test]
