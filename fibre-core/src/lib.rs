@@ -1,7 +1,7 @@
 //! The core of fibres: what they are and where they run.
 //!
 //! This crate has the mechanisms: contexts, stacks, queues, processors, clusters, and the one
-//! primitive of suspension, [`park_until`](internal::park_until). The objects that fibres wait for
+//! primitive of suspension, [`Wait::park`](internal::Wait::park). The objects that fibres wait for
 //! are made of it in `fibre-sync` and `fibre-io`; this crate knows neither. Programs use the facade
 //! crate `fibre`.
 //!
@@ -26,7 +26,7 @@
 //! | `frames` | what the stack of a fibre says about the code on it |
 //! | `scheduler` | what a cluster's processors share; placement and stealing |
 //! | `processor` | the run loop |
-//! | `park` | the park side: `park_until`, `yield_now`, `sleep`; cancellation; fibre-locals |
+//! | `park` | the park side: `Wait::park`, `yield_now`, `sleep`; cancellation; fibre-locals |
 //! | `spawn` | how a fibre begins and ends |
 //! | `cluster` | clusters, and what stops, pauses and watches them |
 //! | `blocking` | kernel threads for calls that block |
@@ -106,11 +106,10 @@ pub mod internal {
         park::stack_use::{stack_bounds, stack_bounds_at},
         park::timeout::{Ended, ScopeSet},
         park::{
-            Resume, TaskWait, Waiter, begin_plain_calls, begin_turn, end_plain_calls, end_turn,
-            give_way_to, is_shielded, lower_shield, may_spin, may_spin_briefly, may_stand_in,
-            others_idle, outside_scopes, park, park_among, park_among_until, park_until,
-            prefetch_next, raise_shield, switch_to, unwind_if_over, waits_at_rest, waits_here,
-            waits_may_unwind, wake_next, without_unwinding, yield_point,
+            Affinity, Resume, TaskWait, Wait, Waiter, WakeMode, begin_plain_calls, end_plain_calls,
+            is_shielded, lower_shield, may_spin, may_spin_briefly, may_stand_in, outside_scopes,
+            prefetch_next, raise_shield, unwind_if_over, waits_may_unwind, without_unwinding,
+            yield_point,
         },
         processor::exit::{exit, exit_in_place},
         processor::os_thread::{cpu_time, has_addresses, limit},
@@ -143,11 +142,10 @@ pub mod internal {
     #[cfg(loom)]
     pub use crate::{
         park::{
-            IN_SCOPE, LONG_TURNS, ROUSED, Resume, TaskWait, Turn, Waiter, WakeHints,
-            are_deadlocks_looked_for, begin_turn, caller_id, end_turn, give_way_to, lower_shield,
-            may_spin, may_spin_briefly, others_idle, park, park_among, park_among_until,
-            park_until, raise_shield, switch_to, unwind_if_over, waits_at_rest, waits_here,
-            waits_may_unwind, wake_next, without_unwinding, yield_point, yield_point_cancellable,
+            Affinity, IN_SCOPE, LONG_TURNS, ROUSED, Resume, TaskWait, Turn, Wait, Waiter,
+            WakeHints, WakeMode, are_deadlocks_looked_for, caller_id, lower_shield, may_spin,
+            may_spin_briefly, raise_shield, unwind_if_over, waits_may_unwind, without_unwinding,
+            yield_point, yield_point_cancellable,
         },
         sync::model::short_lock::{ShortGuard, ShortLock},
     };

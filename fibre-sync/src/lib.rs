@@ -4,7 +4,7 @@
 //! Called by a fibre, they block the fibre; called by any other thread, they block the thread.
 //! Fibres and threads may share one object. Each blocking call has a form with a time-out and one
 //! with a [`Limit`](fibre_core::Limit). Nearly all objects consist of one [`WaitList`] under one
-//! short lock and use [`park_until`](fibre_core::internal::park_until). This crate mentions no file
+//! short lock and use [`Wait::park`](fibre_core::internal::Wait::park). This crate mentions no file
 //! descriptor.
 //!
 //! Modules, lowest first; each imports only from those above it in this list, or beside it:

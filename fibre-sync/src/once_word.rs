@@ -27,7 +27,7 @@
 
 use crate::faults;
 use crate::turn::{ModelLock, Turn};
-use fibre_core::internal::{Outcome, Resume, Waiter, park_until};
+use fibre_core::internal::{Outcome, Resume, Wait, Waiter};
 use fibre_core::sync::{
     AtomicPtr, Cell, Framed, Ordering, SPIN_LIMIT, nap, planted, spin_hint, thread_yield,
 };
@@ -198,7 +198,7 @@ impl OnceWord {
         let awaited = WaitObject::new(WaitKind::Once, self);
         // SAFETY: wakers reach the waiter by its node only, under the lock. A waker that claims
         // takes the node out, and so does `withdraw`. `Claimed::resume` resumes it.
-        unsafe { park_until(awaited, limit, publish, withdraw) }
+        unsafe { Wait::new(awaited, limit).park(publish, withdraw) }
     }
 }
 

@@ -12,7 +12,7 @@ mod favoured;
 mod showing;
 
 use crate::faults;
-use fibre_core::internal::{Outcome, Resume, ShortGuard, ShortLock, Waiter, park_until};
+use fibre_core::internal::{Outcome, Resume, ShortGuard, ShortLock, Wait, Waiter};
 use fibre_core::sync::{Cell, Framed, planted};
 use fibre_core::{Left, Limit, WaitObject};
 use std::fmt;
@@ -545,7 +545,7 @@ impl ListWait {
         };
         // SAFETY: wakers reach the waiter by its node only, under the lock. A waker takes the node
         // out before it claims, and `withdraw` takes it out if no waker has claimed.
-        unsafe { park_until(awaited, own, publish, withdraw) }
+        unsafe { Wait::new(awaited, own).park(publish, withdraw) }
     }
 }
 

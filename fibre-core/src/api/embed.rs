@@ -12,7 +12,7 @@
 use crate::api::spawn::Builder;
 use crate::cluster::{Cluster, try_caller_place};
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Viewer};
-use crate::park::{self, Waiter};
+use crate::park::{Wait, Waiter};
 use crate::processor::running;
 use crate::spawn::body::FibreBody;
 use crate::spawn::task::{SpawnError, SpawnTarget};
@@ -169,13 +169,14 @@ impl EmbeddedFibre {
             (block.awaited_end(), &block.completion)
         };
         if limit == Limit::None {
+            let publish = |waiter: &Waiter, _| completion.publish(waiter);
             // SAFETY: a completion takes its waiter out before it claims it.
-            let _ = unsafe { park::park(awaited, |waiter| completion.publish(waiter)) };
+            let _ = unsafe { Wait::closed(awaited).park(publish, |_| {}) };
         } else {
             let publish = |waiter: &Waiter, _| completion.publish_limited(waiter);
             let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
             // SAFETY: the same, or when it is withdrawn.
-            let outcome = unsafe { park::park_until(awaited, limit, publish, withdraw) };
+            let outcome = unsafe { Wait::new(awaited, limit).park(publish, withdraw) };
             if outcome == Outcome::Cancelled {
                 return None;
             }

@@ -7,7 +7,7 @@
 use crate::cluster::try_caller_place;
 use crate::config::environment;
 use crate::fibre::Attributes;
-use crate::park::{is_firm, park};
+use crate::park::{Wait, Waiter, is_firm};
 use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::{Children, ChildrenRef};
 use crate::spawn::task::launch;
@@ -195,8 +195,9 @@ where
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     children.one_ended();
     let awaited = WaitObject::placeless(WaitKind::Scope);
+    let publish = |waiter: &Waiter, _| children.publish(waiter);
     // SAFETY: a completion takes its waiter out before it claims it.
-    let _ = unsafe { park(awaited, |waiter| children.publish(waiter)) };
+    let _ = unsafe { Wait::closed(awaited).park(publish, |_| {}) };
     match result {
         Err(payload) => resume_unwind(payload),
         Ok(value) if children.have_panicked() => {

@@ -10,7 +10,7 @@ use crate::cluster::start_helper;
 use crate::config::environment;
 use crate::config::settings::default_processors;
 use crate::config::settings::variable;
-use crate::park::{Waiter, park};
+use crate::park::{Wait, Waiter};
 use crate::processor::{Spin, in_fibre};
 use crate::sys::current;
 use crate::sys::fork;
@@ -183,18 +183,18 @@ impl BlockingPool {
         let call = Call::new(f);
         BROUGHT.fetch_add(1, Ordering::Relaxed);
         let job = NonNull::from(&call).cast();
+        let publish = |waiter: &Waiter, _| {
+            call.waiter.set(waiter);
+            // SAFETY: `call` stays until the fibre is resumed, which is the job's conclusion.
+            if let Some(start) = unsafe { self.0.jobs.bring(job) } {
+                Pool::start(&self.0, start);
+            }
+            true
+        };
+        let awaited = WaitObject::placeless(WaitKind::Blocking);
         // SAFETY: the waiter is claimed only by the thread that takes the job out, or by the one
         // that gives the job back.
-        let outcome = unsafe {
-            park(WaitObject::placeless(WaitKind::Blocking), |waiter| {
-                call.waiter.set(waiter);
-                // `call` stays until the fibre is resumed, which is the job's conclusion.
-                if let Some(start) = self.0.jobs.bring(job) {
-                    Pool::start(&self.0, start);
-                }
-                true
-            })
-        };
+        let outcome = unsafe { Wait::closed(awaited).park(publish, |_| {}) };
         match (call.result.take(), call.closure.take()) {
             (Some(Ok(value)), _) => value,
             (Some(Err(payload)), _) => resume_unwind(payload),

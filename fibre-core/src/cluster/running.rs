@@ -4,7 +4,7 @@ use super::cluster_threads::ClusterThreads;
 use super::stop_listeners::StopListeners;
 use crate::config::settings::Settings;
 use crate::fibre::HookList;
-use crate::park::{Shield, Waiter, park_until};
+use crate::park::{Shield, Wait, Waiter};
 use crate::processor::Processor;
 use crate::scheduler::control::ProcessorPhase;
 use crate::scheduler::domain::Domain;
@@ -69,7 +69,7 @@ impl Running {
         let withdraw = |waiter: &Waiter| control.withdraw(waiter);
         // SAFETY: the waiter is claimed under the lock of the list that it is in, and taken out by
         // that or by `withdraw`.
-        let outcome = unsafe { park_until(awaited, limit, publish, withdraw) };
+        let outcome = unsafe { Wait::new(awaited, limit).park(publish, withdraw) };
         outcome != Outcome::TimedOut
     }
 

@@ -1,7 +1,7 @@
 //! The kernel threads of processors.
 
 use crate::fibre::ControlBlock;
-use crate::park::park;
+use crate::park::{Wait, Waiter};
 use crate::processor::os_thread;
 use crate::processor::{ExitState, Processor};
 use crate::scheduler::domain::Domain;
@@ -141,8 +141,9 @@ pub fn aside<R: Send + 'static>(
         let _ = finisher.1.finish::<ControlBlock>();
     };
     start_helper(name.to_owned(), body).ok()?;
+    let publish = |waiter: &Waiter, _| shared.1.publish(waiter);
     // SAFETY: a completion takes its waiter out before it claims it.
-    let _ = unsafe { park(awaited, |waiter| shared.1.publish(waiter)) };
+    let _ = unsafe { Wait::closed(awaited).park(publish, |_| {}) };
     let mut result = shared.0.lock();
     result.take()
 }

@@ -208,8 +208,10 @@ fn show_scopes(scopes: *const LimitScope) {
 pub(super) struct WaitLimits<'a> {
     /// The limit of the call.
     own: Limit,
-    /// What limits the wait.
+    /// The same, with that of the scope.
     limit: Limit,
+    /// When the wait ends, too.
+    due: Option<Instant>,
     /// The scope around the call, if it limits the wait.
     scope: Option<&'a LimitScope>,
     /// Whether a wait without a limit of its own is ended by cancellation.
@@ -218,7 +220,7 @@ pub(super) struct WaitLimits<'a> {
 
 impl WaitLimits<'_> {
     /// Finds the limits of a wait of the caller; `open`: scopes end it, too.
-    pub(super) fn of_wait(open: bool, own: Limit) -> Self {
+    pub(super) fn of_wait(open: bool, own: Limit, due: Option<Instant>) -> Self {
         let may_unwind = |scope: &&LimitScope| own != Limit::None || !unwinds_already(scope);
         let scope = in_force().filter(|scope| open && may_unwind(scope));
         let stopped = || open && own == Limit::None && is_stopped();
@@ -230,6 +232,7 @@ impl WaitLimits<'_> {
         Self {
             own,
             limit,
+            due,
             scope,
             unwinds,
         }
@@ -237,7 +240,15 @@ impl WaitLimits<'_> {
 
     /// What limits the wait.
     pub(super) fn limit(&self) -> Limit {
-        self.limit
+        let Some(due) = self.due else {
+            return self.limit;
+        };
+        match self.limit {
+            Limit::None | Limit::Cancellation => Limit::Deadline(due),
+            Limit::Deadline(end) => Limit::Deadline(end.min(due)),
+            Limit::Wall(moment) if moment.is_before(due) => self.limit,
+            Limit::Wall(_) => Limit::Deadline(due),
+        }
     }
 
     /// Waits by `wait`, within these limits. Unwinds if they end a wait that has no limit of its
@@ -245,39 +256,18 @@ impl WaitLimits<'_> {
     #[inline(always)]
     pub(super) fn wait(self, wait: impl FnOnce(Limit, bool) -> Outcome) -> Outcome {
         // A deadline alone does not make the call notice cancellation.
-        let outcome = wait(self.limit, !self.heeds());
+        let heeds = self.own != Limit::None || self.unwinds;
+        let outcome = wait(self.limit(), !heeds);
         self.settle(outcome)
     }
 
-    /// Whether the wait notices cancellation.
-    fn heeds(&self) -> bool {
-        self.own != Limit::None || self.unwinds
-    }
-
-    /// [`wait`](Self::wait), also until something is `due`. If that has come, it does not matter
-    /// what else has.
-    #[inline(always)]
-    pub(super) fn wait_until(
-        self,
-        due: Instant,
-        wait: impl FnOnce(Limit, bool) -> Outcome,
-    ) -> Outcome {
-        let limit = match self.limit {
-            Limit::None | Limit::Cancellation => Limit::Deadline(due),
-            Limit::Deadline(end) => Limit::Deadline(end.min(due)),
-            Limit::Wall(moment) if moment.is_before(due) => self.limit,
-            Limit::Wall(_) => Limit::Deadline(due),
-        };
-        match wait(limit, !self.heeds()) {
-            Outcome::TimedOut if self.scope.is_none() || Instant::now() >= due => Outcome::TimedOut,
-            outcome => self.settle(outcome),
-        }
-    }
-
-    /// Ends the call, if its limits have ended its wait.
+    /// Ends the call, if its limits have ended its wait. If what was due has come, it does not
+    /// matter what else has.
     #[inline(always)]
     fn settle(&self, outcome: Outcome) -> Outcome {
+        let is_due = |due| self.scope.is_none() || Instant::now() >= due;
         match outcome {
+            Outcome::TimedOut if self.due.is_some_and(is_due) => outcome,
             // Cancelled, it does not stop at a scope that ends meanwhile: a loop of short time-outs
             // would never end.
             Outcome::Cancelled if self.own == Limit::None => unwind(None),

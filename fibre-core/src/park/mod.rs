@@ -1,6 +1,7 @@
 //! The park side of a wait: all that leaves the stack of a fibre.
 //!
-//! * `suspend`: `park_until`, `yield_now`, `yield_point`;
+//! * `wait`: a wait, from its waiter to its outcome;
+//! * `suspend`: `yield_now`, `yield_point`, and others that leave the stack without waiting;
 //! * `leave`: how a fibre leaves its stack;
 //! * `roused`: waits that a stopped cluster ends;
 //! * `sleep`: `sleep`, `sleep_until`;
@@ -16,7 +17,7 @@
 //! * `arm`: the contract of what a selection waits for;
 //! * `due`, `token_arm`: moments and cancellations as arms of selections;
 //! * `big_stack`, `stack_use`: calls that need more stack, and how much a fibre has used;
-//! * `turn`: turns with locks, and handing the processor on with a lock;
+//! * `turn`: which waiter a lock prefers, how that one goes on, and turns with locks;
 //! * `model`: waiting without fibres, for models.
 
 pub(crate) mod arm;
@@ -55,6 +56,8 @@ pub(crate) mod timeout;
 pub(crate) mod token_arm;
 #[cfg(not(loom))]
 mod turn;
+#[cfg(not(loom))]
+mod wait;
 mod within;
 
 #[cfg(not(loom))]
@@ -78,5 +81,7 @@ pub use sleep::{sleep, sleep_until};
 #[cfg(not(loom))]
 pub use suspend::*;
 #[cfg(not(loom))]
-pub use turn::{begin_turn, end_turn, give_way_to};
+pub use turn::{Affinity, WakeMode};
+#[cfg(not(loom))]
+pub use wait::{Resume, TaskWait, Wait, Waiter};
 pub use within::{begin_within, given_up, within};

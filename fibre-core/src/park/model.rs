@@ -50,38 +50,69 @@ pub type TaskWait<E> = task_wait::TaskWait<NoFibre, E>;
 /// The right and the duty of a wait's winner.
 pub type Resume = waiter::Resume<NoFibre>;
 
-/// Waits until a waker claims the waiter and resumes.
-///
-/// # Safety
-///
-/// As for [`park_until`].
-pub unsafe fn park(awaited: WaitObject, publish: impl FnOnce(&Waiter) -> bool) -> Outcome {
-    // SAFETY: passed on.
-    unsafe { park_until(awaited, Limit::None, |waiter, _| publish(waiter), |_| {}) }
-}
-
-/// [`park`] with a limit, which comes at any moment.
-///
-/// # Safety
-///
-/// As outside of models; loom checks most of it.
-pub unsafe fn park_until(
-    _awaited: WaitObject,
+/// A wait that is about to begin; its limit comes at any moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Wait {
+    /// What ends it.
     limit: Limit,
-    publish: impl FnOnce(&Waiter, Limit) -> bool,
-    withdraw: impl FnOnce(&Waiter),
-) -> Outcome {
-    if limit == Limit::None && planted(ROUSED) && !std::thread::panicking() {
-        return park_roused(publish, withdraw);
-    }
-    park_here(limit, publish, |waiter| {
-        if waiter.has_given_up() {
-            withdraw(waiter);
-        }
-    })
 }
 
-/// A wait that is roused, as its cluster is stopped: `park/suspend.rs` has the shipped form.
+impl Wait {
+    /// A wait within this limit.
+    #[must_use]
+    pub const fn new(_: WaitObject, limit: Limit) -> Self {
+        Self { limit }
+    }
+
+    /// A wait that only a waker ends, unless the model rouses it all the same.
+    #[must_use]
+    pub const fn closed(awaited: WaitObject) -> Self {
+        Self::new(awaited, Limit::None)
+    }
+
+    /// The same, which also ends when something is due, which is at any moment.
+    #[must_use]
+    pub fn until(self, due: Option<Instant>) -> Self {
+        Self {
+            limit: due.map_or(self.limit, Limit::Deadline),
+        }
+    }
+
+    /// Waits until a waker claims the waiter and resumes, or the limit comes.
+    ///
+    /// # Safety
+    ///
+    /// As outside of models; loom checks most of it.
+    pub unsafe fn park(
+        self,
+        publish: impl FnOnce(&Waiter, Limit) -> bool,
+        withdraw: impl FnOnce(&Waiter),
+    ) -> Outcome {
+        if self.limit == Limit::None && planted(ROUSED) && !std::thread::panicking() {
+            return park_roused(publish, withdraw);
+        }
+        park_here(self.limit, publish, |waiter| {
+            if waiter.has_given_up() {
+                withdraw(waiter);
+            }
+        })
+    }
+
+    /// [`park`](Self::park) for a waiter in several places: `withdraw` is called in any case.
+    ///
+    /// # Safety
+    ///
+    /// As outside of models; loom checks most of it.
+    pub unsafe fn park_among(
+        self,
+        publish: impl FnOnce(&Waiter, Limit) -> bool,
+        withdraw: impl FnOnce(&Waiter),
+    ) -> Outcome {
+        park_here(self.limit, publish, withdraw)
+    }
+}
+
+/// A wait that is roused, as its cluster is stopped: `park/wait.rs` has the shipped form.
 fn park_roused(
     publish: impl FnOnce(&Waiter, Limit) -> bool,
     withdraw: impl FnOnce(&Waiter),
@@ -100,35 +131,6 @@ fn park_roused(
     }
     parker.park();
     waiter.outcome()
-}
-
-/// [`park_until`] for a waiter in several places: `withdraw` is called in any case.
-///
-/// # Safety
-///
-/// As outside of models; loom checks most of it.
-pub unsafe fn park_among(
-    _awaited: WaitObject,
-    limit: Limit,
-    publish: impl FnOnce(&Waiter, Limit) -> bool,
-    withdraw: impl FnOnce(&Waiter),
-) -> Outcome {
-    park_here(limit, publish, withdraw)
-}
-
-/// [`park_among`] until something is due, too, which is at any moment.
-///
-/// # Safety
-///
-/// As outside of models; loom checks most of it.
-pub unsafe fn park_among_until(
-    _awaited: WaitObject,
-    limit: Limit,
-    due: Option<Instant>,
-    publish: impl FnOnce(&Waiter, Limit) -> bool,
-    withdraw: impl FnOnce(&Waiter),
-) -> Outcome {
-    park_here(due.map_or(limit, Limit::Deadline), publish, withdraw)
 }
 
 /// The common part of both.
@@ -195,18 +197,6 @@ pub fn may_spin_briefly() -> bool {
     false
 }
 
-/// `false`, as for [`may_spin`].
-#[must_use]
-pub fn others_idle() -> bool {
-    false
-}
-
-/// `false`, as for [`may_spin`].
-#[must_use]
-pub fn waits_at_rest(_: &Waiter) -> bool {
-    false
-}
-
 /// Hints without effect: nothing is prefetched in models.
 #[derive(Debug, Default)]
 pub struct WakeHints;
@@ -217,12 +207,6 @@ impl WakeHints {
 
     /// Does nothing.
     pub fn follow(&self) {}
-}
-
-/// All waiting threads of a model are at home in one place.
-#[must_use]
-pub fn waits_here(_: &Waiter) -> bool {
-    true
 }
 
 /// Whether the model has its waits in a limit scope.
@@ -237,14 +221,44 @@ pub fn in_fibre() -> bool {
     false
 }
 
-/// Only resumes: threads have no queue.
-pub fn wake_next(resume: Resume) {
-    resume.resume();
+/// Where a waiting thread goes on: all threads of a model are at home in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Affinity {
+    /// Everywhere.
+    Here,
+    /// Nowhere.
+    Idle,
 }
 
-/// Only resumes: threads have no processor to give away.
-pub fn switch_to(resume: Resume) {
-    resume.resume();
+impl Affinity {
+    /// No processor is idle in a model: that one is only decides who is woken.
+    #[must_use]
+    pub fn idle() -> Option<Self> {
+        None
+    }
+
+    /// Whether this thread goes on there.
+    #[must_use]
+    pub fn is_of(self, _: &Waiter) -> bool {
+        self == Self::Here
+    }
+}
+
+/// How a waiter that has been won goes on. Threads have no queue, and no processor to give away.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "as outside of models")]
+pub enum WakeMode {
+    Last,
+    First,
+    InPlace,
+    InPlaceAfter(Turn),
+}
+
+impl Resume {
+    /// Only resumes.
+    pub fn resume_by(self, _: WakeMode) {
+        self.resume();
+    }
 }
 
 /// A turn with a lock, as long as a model can have it.
@@ -252,6 +266,15 @@ pub fn switch_to(resume: Resume) {
 pub struct Turn;
 
 impl Turn {
+    /// Does nothing.
+    pub fn begin<T>(_: &T, _long: bool) {}
+
+    /// The turn that ends, if the model has long ones.
+    #[must_use]
+    pub fn end<T>(_: &T) -> Option<Self> {
+        planted(LONG_TURNS).then_some(Self)
+    }
+
     /// How long it has lasted.
     #[must_use]
     pub fn length(&self) -> Duration {
@@ -263,20 +286,6 @@ impl Turn {
     pub fn may_hand_on(&self) -> bool {
         true
     }
-}
-
-/// Does nothing.
-pub fn begin_turn<T>(_: &T, _long: bool) {}
-
-/// The turn that ends, if the model has long ones.
-#[must_use]
-pub fn end_turn<T>(_: &T) -> Option<Turn> {
-    planted(LONG_TURNS).then_some(Turn)
-}
-
-/// Only resumes: threads have no processor to give away.
-pub fn give_way_to(resume: Resume, _: Turn) {
-    resume.resume();
 }
 
 /// Threads are not cancelled outside of waits.

@@ -1,7 +1,8 @@
 //! Sleeping: a wait for time only.
 
 use crate::park::bounds;
-use crate::park::suspend::{park_unheeding, park_until, yield_now};
+use crate::park::suspend::yield_now;
+use crate::park::wait::Wait;
 use crate::wait::limit::Limit;
 use crate::wait::limit_scope::{self, LimitScope};
 use crate::wait::wait_object::{WaitKind, WaitObject};
@@ -57,14 +58,18 @@ pub(super) fn sleep_to(deadline: Option<Instant>) {
 fn doze_unheeding(limit: Limit) -> Outcome {
     let awaited = WaitObject::placeless(WaitKind::Sleep);
     // SAFETY: as in `doze`.
-    unsafe { park_unheeding(awaited, limit, |_, _| true, |_| {}) }
+    unsafe {
+        Wait::new(awaited, limit)
+            .unheeding()
+            .park(|_, _| true, |_| {})
+    }
 }
 
 /// Waits for the limit only.
 pub(crate) fn doze(limit: Limit) -> Outcome {
     let awaited = WaitObject::placeless(WaitKind::Sleep);
     // SAFETY: only the timer and a canceller reach the waiter.
-    unsafe { park_until(awaited, limit, |_, _| true, |_| {}) }
+    unsafe { Wait::new(awaited, limit).park(|_, _| true, |_| {}) }
 }
 
 /// Sleeps in a scope. `false`: the caller is in none, and has not slept.

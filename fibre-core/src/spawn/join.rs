@@ -6,7 +6,7 @@
 //! it from itself. Joining itself would be a wait for ever, and is refused.
 
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::park::{Waiter, begin_within, park, park_until};
+use crate::park::{Wait, Waiter, begin_within};
 use crate::sync::unwind_guard::drop_quietly;
 use crate::wait::completion::Completion;
 use crate::wait::limit::Limit;
@@ -86,7 +86,7 @@ impl<T> JoinHandle<T> {
         let publish = |waiter: &Waiter, limit| completion.publish_within(waiter, limit);
         let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
         // SAFETY: a completion takes its waiter out before it claims it, or when it is withdrawn.
-        let _ = unsafe { park_until(awaited, Limit::None, publish, withdraw) };
+        let _ = unsafe { Wait::new(awaited, Limit::None).park(publish, withdraw) };
     }
 
     /// [`join`](Self::join) by a wait that nothing but the fibre's end ends, whatever limits are
@@ -95,8 +95,10 @@ impl<T> JoinHandle<T> {
         self.refuse_self();
         if !self.is_finished() {
             let completion = &self.block().completion;
+            let wait = Wait::closed(self.block().awaited_end());
+            let publish = |waiter: &Waiter, _| completion.publish(waiter);
             // SAFETY: a completion takes its waiter out before it claims it.
-            let _ = unsafe { park(self.block().awaited_end(), |it| completion.publish(it)) };
+            let _ = unsafe { wait.park(publish, |_| {}) };
         }
         self.take()
     }
@@ -151,7 +153,7 @@ impl<T> JoinHandle<T> {
             let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
             // SAFETY: a completion takes its waiter out before it claims it, or when it
             // is withdrawn.
-            let _ = unsafe { park_until(awaited, limit, publish, withdraw) };
+            let _ = unsafe { Wait::new(awaited, limit).park(publish, withdraw) };
         }
         if self.is_finished() {
             Ok(self.take())

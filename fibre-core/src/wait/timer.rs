@@ -25,7 +25,7 @@
 //! where started fibres move, for a processor that fires what is due while the owner runs one fibre
 //! for long.
 //!
-//! Invariant: an entry is in the heap only while its owner is inside `park_until`, which takes it
+//! Invariant: an entry is in the heap only while its owner is inside `Wait::park`, which takes it
 //! out, under the lock, before the frame ends. The timer claims waiters under the lock and resumes
 //! them after it.
 

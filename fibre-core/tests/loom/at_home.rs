@@ -82,7 +82,7 @@ impl Fibre {
         there
     }
 
-    /// One wait, as `park_until` and the processor do it.
+    /// One wait, as `Wait::park` and the processor do it.
     fn wait(&'static self) -> Outcome {
         // SAFETY: the model's fibre outlives its threads, and the main one is its home.
         let waiter = unsafe { Waiter::at_home(NonNull::from(self)) };

@@ -154,7 +154,7 @@ impl List {
     }
 }
 
-/// One wait of the fibre, as `park_until` does it.
+/// One wait of the fibre, as `Wait::park` does it.
 fn wait(fibre: &Fibre, list: &List, cancellable: bool) -> Outcome {
     let (outcome, waiter) = wait_without_withdrawal(fibre, list, cancellable);
     list.waiter.lock().take();
@@ -180,7 +180,7 @@ fn wait_without_withdrawal(
     (waiter.outcome(), waiter)
 }
 
-/// One wait of the fibre at home, as `park_until` does it.
+/// One wait of the fibre at home, as `Wait::park` does it.
 fn wait_at_home(fibre: &Fibre, list: &List) -> Outcome {
     // SAFETY: as in `wait`; the main thread is its home.
     let waiter = unsafe { Waiter::at_home(NonNull::from(fibre)) };
@@ -198,7 +198,7 @@ fn wait_at_home(fibre: &Fibre, list: &List) -> Outcome {
     outcome
 }
 
-/// One wait of a fibre that its processor holds, as `park_until` does it in the panic hook.
+/// One wait of a fibre that its processor holds, as `Wait::park` does it in the panic hook.
 fn wait_held(fibre: &Fibre, list: &List, cancellable: bool) -> Outcome {
     // SAFETY: as in `wait`.
     let waiter = unsafe { Waiter::for_fibre(NonNull::from(fibre)) };

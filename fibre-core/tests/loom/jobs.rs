@@ -4,7 +4,7 @@
 //! thread, or its failure, is played here.
 
 use fibre_core::internal::jobs::{Idle, Job, JobOutcome, Jobs, Next, Start};
-use fibre_core::internal::{Outcome, Waiter, park};
+use fibre_core::internal::{Outcome, Wait, Waiter};
 use fibre_core::model::{Shared, check, finds_planted};
 use fibre_core::sync::{AtomicUsize, Futex, Ordering};
 use fibre_core::{WaitKind, WaitObject};
@@ -112,16 +112,17 @@ impl Pool {
             outcome: Cell::new(None),
         };
         let job = NonNull::from(&call).cast();
-        // SAFETY: only the thread that concludes the job claims the waiter.
-        let outcome = unsafe {
-            park(WaitObject::placeless(WaitKind::Blocking), |waiter| {
-                call.waiter.set(waiter);
-                if let Some(start) = this.jobs.bring(job) {
-                    Self::start(this, start);
-                }
-                true
-            })
+        let publish = |waiter: &Waiter, _| {
+            call.waiter.set(waiter);
+            // SAFETY: `call` stays until the thread is resumed, which is the job's conclusion.
+            if let Some(start) = unsafe { this.jobs.bring(job) } {
+                Self::start(this, start);
+            }
+            true
         };
+        let awaited = WaitObject::placeless(WaitKind::Blocking);
+        // SAFETY: only the thread that concludes the job claims the waiter.
+        let outcome = unsafe { Wait::closed(awaited).park(publish, |_| {}) };
         assert_eq!(outcome, Outcome::Woken(0));
         call.outcome.get().unwrap()
     }

@@ -18,7 +18,7 @@
 
 use crate::gate::single::{EVENT, Gate};
 use crate::gate::word::Snapshot;
-use fibre_core::internal::{Outcome, Waiter, park_among};
+use fibre_core::internal::{Outcome, Wait, Waiter};
 use fibre_core::sync::{Framed, planted};
 use fibre_core::{Cancelled, Limit, WaitKind, WaitObject};
 use fibre_sync::Node;
@@ -124,7 +124,7 @@ fn wait(watches: &[Watch<'_>], limit: Limit) -> Outcome {
     // SAFETY: wakers reach the waiter by the nodes only, each under its gate's lock, and it is out
     // of all lists after `withdraw`. If `publish` returns `false`, this call has claimed the waiter
     // itself, and it is out of all lists, too.
-    unsafe { park_among(awaited, limit, publish, withdraw) }
+    unsafe { Wait::new(awaited, limit).park_among(publish, withdraw) }
 }
 
 /// Passes on the event that has ended the wait.

@@ -12,9 +12,7 @@ use super::buffer::Ring;
 use super::state::{Offered, Place, State, Taken};
 use crate::faults;
 use crate::wait_list::{Locked, WaitList};
-use fibre_core::internal::{
-    Outcome, Resume, ShortGuard, Waiter, may_spin, park_until, yield_point,
-};
+use fibre_core::internal::{Outcome, Resume, ShortGuard, Wait, Waiter, may_spin, yield_point};
 use fibre_core::sync::{AtomicUsize, Framed, Ordering, planted, spin_hint};
 use fibre_core::{Limit, WaitKind, WaitObject};
 use std::fmt;
@@ -270,7 +268,7 @@ impl<T> Channel<T> {
         let awaited = WaitObject::new(WaitKind::Channel, self);
         // SAFETY: wakers reach the waiter by its place only, under the lock. A waker takes the
         // place out before it claims, and `withdraw` takes it out if no waker has claimed.
-        unsafe { park_until(awaited, limit, publish, withdraw) }
+        unsafe { Wait::new(awaited, limit).park(publish, withdraw) }
     }
 
     /// Closes the channel, and resumes all waiters. Returns `false` if it was closed already.

@@ -40,10 +40,7 @@ use super::word::{ListGuard, LockWord};
 use crate::contention::{Contended, Ending};
 use crate::faults;
 use crate::wait_list::{ListWait, Place};
-use fibre_core::internal::{
-    Outcome, Turn, begin_turn, end_turn, give_way_to, others_idle, switch_to, waits_at_rest,
-    waits_here, wake_next, yield_point,
-};
+use fibre_core::internal::{Affinity, Outcome, Turn, WakeMode, yield_point};
 use fibre_core::sync::{has_passed, planted};
 use fibre_core::{Limit, WaitKind, WaitObject};
 use std::fmt;
@@ -218,7 +215,7 @@ impl<M: LockPolicy> Queued<M> {
         let ending = self.await_lock(awaited, limit);
         let heat = self.word.heat();
         if M::HAND_OVER == HandOver::LateOrLong && ending != Ending::GaveUp && heat.may_be_long() {
-            begin_turn(self, heat.turns() > Turns::Short);
+            Turn::begin(self, heat.turns() > Turns::Short);
         }
         contended.end(ending);
         ending != Ending::GaveUp
@@ -276,17 +273,20 @@ impl<M: LockPolicy> Queued<M> {
                 && let Some(turn) = self.long_turn()
                 && let Some(next) = list
                     .waiting()
-                    .claim_favoured_only(HANDED, FAR_DOWN, waits_here)
+                    .claim_favoured_only(HANDED, FAR_DOWN, |waiter| Affinity::Here.is_of(waiter))
             {
                 hand_over(list, 0);
-                return give_way_to(next, turn);
+                return next.resume_by(WakeMode::InPlaceAfter(turn));
             }
             return self.free(list);
         }
         let Some(first) = list.waiting().claim_first(HANDED) else {
             return list.free();
         };
-        let cost = match list.waiting().first_is(waits_here) {
+        let cost = match list
+            .waiting()
+            .first_is(|waiter| Affinity::Here.is_of(waiter))
+        {
             true => 1,
             false => FAR,
         };
@@ -296,12 +296,12 @@ impl<M: LockPolicy> Queued<M> {
             return list.hand_over(round);
         }
         hand_over(list, round);
-        match M::HAND_OVER {
-            HandOver::InPlace if leaves => switch_to(first),
+        first.resume_by(match M::HAND_OVER {
+            HandOver::InPlace if leaves => WakeMode::InPlace,
             // The new holder should not queue behind fibres that want the lock.
-            HandOver::Late | HandOver::LateOrLong => wake_next(first),
-            HandOver::Never | HandOver::Always | HandOver::InPlace => first.resume(),
-        }
+            HandOver::Late | HandOver::LateOrLong => WakeMode::First,
+            HandOver::Never | HandOver::Always | HandOver::InPlace => WakeMode::Last,
+        });
         if planted(faults::mutex::UNLOCK_LOOKS_BACK) {
             let _ = self.is_locked();
         }
@@ -314,7 +314,7 @@ impl<M: LockPolicy> Queued<M> {
     fn long_turn(&self) -> Option<Turn> {
         let heat = self.word.heat();
         let turn = if heat.may_be_long() {
-            end_turn(self)
+            Turn::end(self)
         } else {
             None
         }?;
@@ -325,12 +325,14 @@ impl<M: LockPolicy> Queued<M> {
     /// Frees the word, and wakes one waiter or two.
     fn free(&self, mut list: ListGuard<'_>) {
         let waiting = list.waiting();
-        let first = if M::SPINS && self.word.heat().is_hot() {
-            waiting.claim_favoured(FREED, DEPTH, waits_here)
-        } else if others_idle() {
-            waiting.claim_favoured(FREED, DEPTH, waits_at_rest)
-        } else {
-            waiting.claim_first(FREED)
+        let hot = M::SPINS && self.word.heat().is_hot();
+        let favoured = match hot {
+            true => Some(Affinity::Here),
+            false => Affinity::idle(),
+        };
+        let first = match favoured {
+            Some(affinity) => waiting.claim_favoured(FREED, DEPTH, |waiter| affinity.is_of(waiter)),
+            None => waiting.claim_first(FREED),
         };
         let second = if list.wakes_two() {
             list.waiting().claim_first(FREED)

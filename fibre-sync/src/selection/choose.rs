@@ -25,7 +25,7 @@
 use super::case::Candidate;
 use super::order::Order;
 use crate::faults;
-use fibre_core::internal::{LockedArm, Outcome, Waiter, park_among_until, yield_point};
+use fibre_core::internal::{LockedArm, Outcome, Wait, Waiter, yield_point};
 use fibre_core::sync::planted;
 use fibre_core::{Entered, Left, Limit, WaitError, WaitKind, WaitObject};
 use std::cell::Cell;
@@ -167,18 +167,18 @@ fn wait(arms: &mut [Standing<'_>], limit: Limit) -> Waited {
         true => WaitKind::SelectOutside,
         false => WaitKind::Select,
     };
-    let wait = Wait {
+    let wait = ArmsWait {
         arms,
         joint,
         entered: Cell::new(joint),
         found: Cell::new(None),
     };
-    let awaited = WaitObject::placeless(kind);
+    let park = Wait::new(WaitObject::placeless(kind), limit).until(due);
     let publish = |waiter: &Waiter, _| wait.publish(waiter);
     let withdraw = |waiter: &Waiter| wait.leave(waiter);
     // SAFETY: wakers reach the waiter by the arms only, as their contract says. If `publish`
     // returns `false`, no arm stands in a list; and all have left after `withdraw`.
-    let outcome = unsafe { park_among_until(awaited, limit, due, publish, withdraw) };
+    let outcome = unsafe { park.park_among(publish, withdraw) };
     let found = wait.found.get().map(|index| &mut arms[index]);
     match (outcome, found) {
         (Outcome::Woken(token), Some(arm)) => look(arm, |case| case.woken(token)),
@@ -224,7 +224,7 @@ fn look_at_last(arms: &mut [Standing<'_>], limit: Limit) -> Waited {
 }
 
 /// A wait of a selection.
-struct Wait<'w, 's> {
+struct ArmsWait<'w, 's> {
     /// The arms, joint ones first.
     arms: &'w [Standing<'s>],
     /// How many are joint.
@@ -235,7 +235,7 @@ struct Wait<'w, 's> {
     found: Cell<Option<usize>>,
 }
 
-impl Wait<'_, '_> {
+impl ArmsWait<'_, '_> {
     /// Enters all lists. `false`: an arm has been found instead.
     fn publish(&self, waiter: &Waiter) -> bool {
         if let Some(index) = self.enter_joint(waiter) {
