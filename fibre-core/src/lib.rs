@@ -92,7 +92,7 @@ pub mod internal {
         },
         config::debug_flag::DebugFlag,
         config::environment::{complain, is_nonsense},
-        config::observation::{DeadlockSetting, MonitorAction, MonitorSetting},
+        config::observation::{MonitorAction, MonitorSetting, ReportSetting},
         config::pollers::POLLERS,
         config::settings::{switch, variable},
         config::trace_setting::TraceSetting,

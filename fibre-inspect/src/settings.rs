@@ -51,11 +51,17 @@ fn of_process() -> Vec<Setting> {
     let (threads, idle) = blocking_defaults();
     let (processors, nice) = compute_defaults();
     let build = u8::from(cfg!(debug_assertions)).to_string();
+    let mixups = if cfg!(debug_assertions) {
+        "report"
+    } else {
+        "off"
+    };
     let numbers = [
         ("FIBRE_BLOCKING_THREADS", threads.to_string()),
         ("FIBRE_BLOCKING_IDLE", idle.as_millis().to_string()),
         ("FIBRE_COMPUTE_PROCESSORS", processors.to_string()),
         ("FIBRE_COMPUTE_NICE", nice.to_string()),
+        ("FIBRE_MIXUPS", mixups.to_owned()),
     ];
     let words = DEFAULTS.map(|(name, default)| (name, default.to_owned()));
     let by_build = BY_BUILD.map(|name| (name, build.clone()));

@@ -13,7 +13,7 @@
 //! programs may have such variables of their own.
 
 use crate::choice::{NamedChoice, Names};
-use crate::config::observation::{DeadlockSetting, MonitorSetting};
+use crate::config::observation::{MonitorSetting, ReportSetting};
 use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::config::pollers::POLLERS;
 use crate::config::settings::{Moves, Nice, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
@@ -148,7 +148,8 @@ static VARIABLES: &[Variable] = &[
         accepts: |text| QUIT_ACTIONS.0.contains(&text),
     },
     number::<MonitorSetting>("FIBRE_MONITOR", MonitorSetting::WORDS),
-    number::<DeadlockSetting>("FIBRE_DEADLOCK", "report, abort or off"),
+    number::<ReportSetting>("FIBRE_DEADLOCK", ReportSetting::WORDS),
+    number::<ReportSetting>("FIBRE_MIXUPS", ReportSetting::WORDS),
     Variable {
         name: "FIBRE_DUMP",
         wanted: Wanted::Words("the name of a file"),

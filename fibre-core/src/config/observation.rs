@@ -79,19 +79,31 @@ fn time(text: &str) -> Option<Duration> {
     unit.checked_mul(number)
 }
 
-/// `FIBRE_DEADLOCK`: whether deadlocks are looked for.
+/// Whether a fault of a kind is looked for, and what follows a report of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeadlockSetting(pub Option<MonitorAction>);
+pub struct ReportSetting(pub Option<MonitorAction>);
 
-impl DeadlockSetting {
-    /// The setting of the environment; by default none is looked for.
+impl ReportSetting {
+    /// The values, in words.
+    pub(crate) const WORDS: &str = "report, abort or off";
+
+    /// `FIBRE_DEADLOCK`: by default no deadlock is looked for.
     #[must_use]
-    pub fn from_environment() -> Self {
+    pub fn of_deadlocks() -> Self {
         variable("FIBRE_DEADLOCK").unwrap_or(Self(None))
+    }
+
+    /// `FIBRE_MIXUPS`: builds with debug assertions look for thread-locals that fibres mix up,
+    /// unless it says otherwise; others never do.
+    pub(crate) fn of_mixups() -> Self {
+        if !cfg!(debug_assertions) {
+            return Self(None);
+        }
+        variable("FIBRE_MIXUPS").unwrap_or(Self(Some(MonitorAction::Report)))
     }
 }
 
-impl FromStr for DeadlockSetting {
+impl FromStr for ReportSetting {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -106,8 +118,7 @@ impl FromStr for DeadlockSetting {
 
 /// Whether a layer above watches for anything while the program runs.
 pub(crate) fn is_asked_for() -> bool {
-    MonitorSetting::from_environment().0.is_some()
-        || DeadlockSetting::from_environment().0.is_some()
+    MonitorSetting::from_environment().0.is_some() || ReportSetting::of_deadlocks().0.is_some()
 }
 
 #[cfg(test)]
@@ -151,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn deadlocks_are_reported_or_not() {
-        let told = |text: &str| text.parse::<DeadlockSetting>().map(|setting| setting.0);
+    fn faults_are_reported_or_not() {
+        let told = |text: &str| text.parse::<ReportSetting>().map(|setting| setting.0);
         assert_eq!(told("report"), Ok(Some(MonitorAction::Report)));
         assert_eq!(told("abort"), Ok(Some(MonitorAction::Abort)));
         assert_eq!(told("off"), Ok(None));

@@ -1,4 +1,4 @@
-//! The program's table of symbols: which functions lie where.
+//! The program's table of symbols: which functions and thread-locals lie where.
 //!
 //! It is in the program's file, in ELF's form for 64 bits, unless it was stripped; it is not loaded
 //! with the program. A table that cannot be read, or makes no sense, counts as none. Libraries that
@@ -19,7 +19,10 @@ const SYMBOL: usize = 24;
 const SYMBOL_TABLE: u64 = 2;
 
 /// The kind of symbols that are functions.
-const FUNCTION: u64 = 2;
+const FUNCTION: u8 = 2;
+
+/// The kind of symbols that are thread-locals.
+const THREAD_LOCAL: u8 = 6;
 
 /// The program's functions with one of the words in their names, and a kind by `kind_of`: their
 /// addresses, in order, and their kinds.
@@ -27,44 +30,95 @@ pub(super) fn functions<K>(
     words: &[&str],
     kind_of: impl Fn(&[u8]) -> Option<K>,
 ) -> Vec<(Range<usize>, K)> {
-    let mut functions = read(words, kind_of).unwrap_or_default();
+    let symbols = Symbols::read();
+    let mut functions = symbols.map_or_else(Vec::new, |symbols| symbols.functions(words, kind_of));
     functions.sort_by_key(|(code, _)| code.start);
     functions
 }
 
-/// Those functions, in no order.
-fn read<K>(words: &[&str], kind_of: impl Fn(&[u8]) -> Option<K>) -> Option<Vec<(Range<usize>, K)>> {
-    let file = File::open("/proc/self/exe").ok()?;
-    let header = bytes(&file, 0, 64)?;
-    let sections = bytes(
-        &file,
-        number(&header, 0x28, 8)?,
-        number(&header, 0x3c, 2)? * SECTION as u64,
-    )?;
-    let is_table = |section: &&[u8]| number(section, 4, 4) == Some(SYMBOL_TABLE);
-    let table = sections.chunks_exact(SECTION).find(is_table)?;
-    let names = number(table, 0x28, 4)? as usize;
-    let names = sections.chunks_exact(SECTION).nth(names)?;
-    let content = |section| bytes(&file, number(section, 0x18, 8)?, number(section, 0x20, 8)?);
-    let (table, names) = (content(table)?, content(names)?);
-    let (base, wanted) = (base(), wanted(words, &names));
-    let function = |symbol: &[u8]| {
-        // Nearly all symbols are not ours, and there may be very many: this test comes first, and
-        // is kept plain.
-        let begin = u32::from_le_bytes([symbol[0], symbol[1], symbol[2], symbol[3]]) as usize;
-        wanted.binary_search(&begin).ok()?;
-        if number(symbol, 4, 1)? & 0xf != FUNCTION {
-            return None;
-        }
-        let name = &names[begin..];
-        let name = &name[..name.iter().position(|byte| *byte == 0)?];
-        let start = base + number(symbol, 8, 8)? as usize;
-        Some((
-            start..start + number(symbol, 0x10, 8)? as usize,
-            kind_of(name)?,
-        ))
-    };
-    Some(table.chunks_exact(SYMBOL).filter_map(function).collect())
+/// The program's thread-locals: their places from the beginning of its block of them, in order, and
+/// their names as linkers have them.
+pub(super) fn thread_locals() -> Vec<(Range<usize>, String)> {
+    let symbols = Symbols::read();
+    let mut all = symbols.map_or_else(Vec::new, |symbols| symbols.thread_locals());
+    all.sort_by_key(|(place, _)| place.start);
+    all
+}
+
+/// The table, and the names that its entries point to.
+struct Symbols {
+    /// The entries.
+    table: Vec<u8>,
+    /// The names, each with a zero behind it.
+    names: Vec<u8>,
+}
+
+impl Symbols {
+    /// Reads the table of the program, if it has one.
+    fn read() -> Option<Self> {
+        let file = File::open("/proc/self/exe").ok()?;
+        let header = bytes(&file, 0, 64)?;
+        let sections = bytes(
+            &file,
+            number(&header, 0x28, 8)?,
+            number(&header, 0x3c, 2)? * SECTION as u64,
+        )?;
+        let is_table = |section: &&[u8]| number(section, 4, 4) == Some(SYMBOL_TABLE);
+        let table = sections.chunks_exact(SECTION).find(is_table)?;
+        let names = number(table, 0x28, 4)? as usize;
+        let names = sections.chunks_exact(SECTION).nth(names)?;
+        let content = |section| bytes(&file, number(section, 0x18, 8)?, number(section, 0x20, 8)?);
+        let (table, names) = (content(table)?, content(names)?);
+        Some(Self { table, names })
+    }
+
+    /// The functions with one of these words in their names, and a kind, in no order.
+    fn functions<K>(
+        &self,
+        words: &[&str],
+        kind_of: impl Fn(&[u8]) -> Option<K>,
+    ) -> Vec<(Range<usize>, K)> {
+        let (base, wanted) = (base(), wanted(words, &self.names));
+        let function = |symbol: &[u8]| {
+            // Nearly all symbols are not ours, and there may be very many: this test comes first,
+            // and is kept plain.
+            let begin = u32::from_le_bytes([symbol[0], symbol[1], symbol[2], symbol[3]]) as usize;
+            wanted.binary_search(&begin).ok()?;
+            if symbol[4] & 0xf != FUNCTION {
+                return None;
+            }
+            let kind = kind_of(self.name(symbol)?)?;
+            let place = place(symbol)?;
+            Some((base + place.start..base + place.end, kind))
+        };
+        self.table
+            .chunks_exact(SYMBOL)
+            .filter_map(function)
+            .collect()
+    }
+
+    /// The thread-locals, in no order.
+    fn thread_locals(&self) -> Vec<(Range<usize>, String)> {
+        let all = self.table.chunks_exact(SYMBOL);
+        all.filter(|symbol| symbol[4] & 0xf == THREAD_LOCAL)
+            .filter_map(|symbol| {
+                let name = String::from_utf8_lossy(self.name(symbol)?).into_owned();
+                Some((place(symbol)?, name))
+            })
+            .collect()
+    }
+
+    /// A symbol's name.
+    fn name(&self, symbol: &[u8]) -> Option<&[u8]> {
+        let name = self.names.get(number(symbol, 0, 4)? as usize..)?;
+        Some(&name[..name.iter().position(|byte| *byte == 0)?])
+    }
+}
+
+/// A symbol's value, and that with its size added.
+fn place(symbol: &[u8]) -> Option<Range<usize>> {
+    let start = number(symbol, 8, 8)? as usize;
+    Some(start..start.checked_add(number(symbol, 0x10, 8)? as usize)?)
 }
 
 /// The positions of the names that contain one of the words, in order.

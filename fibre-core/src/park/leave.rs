@@ -84,9 +84,20 @@ fn suspend_with_panics(here: &Processor, block: &ControlBlock, action: Action) {
     block.link().set_unwinding(false);
 }
 
-/// Leaves the stack.
+/// Leaves the stack. Builds with debug assertions compare the thread-locals that the fibre leaves
+/// with those that it comes back to.
 #[inline(always)]
 fn switch(block: &ControlBlock, action: Action) {
+    let kept = match cfg!(debug_assertions) {
+        true => plainly(block, || {
+            Processor::here(|here| here.leave_thread_locals(block))
+        }),
+        false => None,
+    };
     // SAFETY: the running fibre's own block.
     unsafe { block.leave_stack(action) };
+    if cfg!(debug_assertions) {
+        let come_back = |here: &Processor| here.thread_locals.come_back(block, kept.flatten());
+        plainly(block, || Processor::here(come_back));
+    }
 }

@@ -53,11 +53,11 @@ pub struct Wait {
 impl Wait {
     /// A wait within this limit: a deadline, or the fibre's cancellation.
     ///
-    /// Unless what it is for is [closed](WaitObject::closed), a [`timeout`](crate::timeout()) around
-    /// the call limits it, too, and a cluster that is stopped within limits ends it. If that ends a
-    /// wait without a limit of its own, the wait does not return: **it unwinds**, after `withdraw`
-    /// has been called. So what lies between it and the call of the user has to be as it should if
-    /// the wait panics. [`shield`](crate::shield) prevents that.
+    /// Unless what it is for is [closed](WaitObject::closed), a [`timeout`](crate::timeout())
+    /// around the call limits it, too, and a cluster that is stopped within limits ends it. If that
+    /// ends a wait without a limit of its own, the wait does not return: **it unwinds**, after
+    /// `withdraw` has been called. So what lies between it and the call of the user has to be as it
+    /// should if the wait panics. [`shield`](crate::shield) prevents that.
     #[inline(always)]
     #[must_use]
     pub const fn new(awaited: WaitObject, limit: Limit) -> Self {
@@ -77,8 +77,8 @@ impl Wait {
     }
 
     /// The same, which also ends when something is `due`: with [`Outcome::TimedOut`], like one with
-    /// a limit of its own that has come. That moment is no limit of the call: without another limit,
-    /// the wait notices no cancellation, and a limit scope unwinds it.
+    /// a limit of its own that has come. That moment is no limit of the call: without another
+    /// limit, the wait notices no cancellation, and a limit scope unwinds it.
     #[inline(always)]
     #[must_use]
     pub const fn until(self, due: Option<Instant>) -> Self {
@@ -103,19 +103,19 @@ impl Wait {
     /// `withdraw` is called if the limit wins: it takes the waiter out of where it was published,
     /// under the lock that wakers claim it under. It is also called for a waiter without a limit
     /// that is to leave, and that a waker may have claimed by then; so it tolerates that, and no
-    /// waker can claim the waiter after it. Neither closure may panic, block the fibre or let others
-    /// run. Builds with debug assertions check this of `publish`, and abort.
+    /// waker can claim the waiter after it. Neither closure may panic, block the fibre or let
+    /// others run. Builds with debug assertions check this of `publish`, and abort.
     ///
     /// A fibre that has been cancelled publishes all the same: a call that need not wait succeeds.
-    /// Instead of waiting, the fibre lets the others of its processor run once, so that a loop which
-    /// tries again and again blocks nobody.
+    /// Instead of waiting, the fibre lets the others of its processor run once, so that a loop
+    /// which tries again and again blocks nobody.
     ///
     /// # Safety
     ///
-    /// The waiter lies in this call's frame. If `publish` returns `false`, nobody has claimed it and
-    /// nobody can reach it. If it returns `true`, a waker reaches it under a lock (or by a word of
-    /// equal power) under which it is taken out before, or by, its claim or by `withdraw`; and the
-    /// waker that claims it resumes it.
+    /// The waiter lies in this call's frame. If `publish` returns `false`, nobody has claimed it
+    /// and nobody can reach it. If it returns `true`, a waker reaches it under a lock (or by a word
+    /// of equal power) under which it is taken out before, or by, its claim or by `withdraw`; and
+    /// the waker that claims it resumes it.
     #[inline(always)]
     pub unsafe fn park(
         self,
@@ -130,8 +130,8 @@ impl Wait {
     ///
     /// # Safety
     ///
-    /// As for [`park`](Self::park); `withdraw` takes the waiter out of all places where it may still
-    /// be.
+    /// As for [`park`](Self::park); `withdraw` takes the waiter out of all places where it may
+    /// still be.
     #[inline(always)]
     pub unsafe fn park_among(
         self,

@@ -316,6 +316,9 @@ impl Processor {
     /// Ends a fibre that has run to its end.
     #[inline(never)]
     fn bury(&self, mut fibre: Runnable) {
+        if cfg!(debug_assertions) {
+            self.thread_locals.end(fibre.id());
+        }
         if let Some(context) = self.take_context(&mut fibre) {
             self.put_stack(context.into_stack());
         }

@@ -95,6 +95,7 @@ pub(crate) use spin::Spin;
 
 use crate::fibre::block_cache::BlockCache;
 use crate::fibre::{ControlBlock, FibreList, FibreRef};
+use crate::frames::mixups::ThreadLocals;
 use crate::idle::monitor_call::MONITOR;
 use crate::queue::{Link, Runnable};
 use crate::ready::{Owner, ReadyQueue};
@@ -189,6 +190,8 @@ pub(crate) struct Processor {
     watcher: Watcher,
     /// Which orders it has obeyed.
     obeyed: OrderState,
+    /// What builds with debug assertions know of the thread's own variables.
+    pub(crate) thread_locals: ThreadLocals,
 }
 
 /// What a processor does next.
@@ -234,6 +237,7 @@ impl Processor {
             thief: Thief::new(index, &domain.settings),
             watcher: Watcher::new(index),
             obeyed: OrderState::default(),
+            thread_locals: ThreadLocals::default(),
             domain,
         }
     }

@@ -6,7 +6,7 @@
 //! seven weeks looks shorter than it is.
 
 use crate::config::debug_flag::DebugFlag;
-use crate::config::observation::DeadlockSetting;
+use crate::config::observation::ReportSetting;
 use crate::wait::limit_scope;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub(crate) fn ask() {
     if SWITCH.is_on() {
         limit_scope::note_times();
     }
-    if DeadlockSetting::from_environment().0.is_some() {
+    if ReportSetting::of_deadlocks().0.is_some() {
         SWITCH.set(true);
         limit_scope::note_times();
         LOOKED_FOR.store(true, Ordering::Relaxed);

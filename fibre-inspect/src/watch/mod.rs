@@ -34,7 +34,7 @@ use crate::output::write_error;
 use crate::signal::quit::write_dump;
 use crate::trace::write_after_report;
 use fibre_core::internal::{
-    DeadlockSetting, MonitorAction, MonitorSetting, has_addresses, sleep_until_busy, start_helper,
+    MonitorAction, MonitorSetting, ReportSetting, has_addresses, sleep_until_busy, start_helper,
 };
 use fibre_core::is_forked_child;
 use std::sync::mpsc;
@@ -54,7 +54,7 @@ struct Watch {
 pub(crate) fn begin() {
     let (monitor, deadlock) = (
         MonitorSetting::from_environment().0,
-        DeadlockSetting::from_environment().0,
+        ReportSetting::of_deadlocks().0,
     );
     if cfg!(debug_assertions) && !MonitorSetting::is_chosen() {
         notice::begin();

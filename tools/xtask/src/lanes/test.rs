@@ -106,7 +106,8 @@ pub(super) fn everything() -> Command {
 /// Runs the lane.
 pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     let mut build = everything();
-    build.args(OPTIONAL);
+    // No suite leaves a fibre another one's thread-local.
+    build.args(OPTIONAL).env("FIBRE_MIXUPS", "abort");
     let all = processes(steps, "test", options, build, |_, _| true)?;
     steps.run_as_one("test: workspace, debug", all)?;
     // Not beside those, as some of them call cargo, and would wait until it has built.

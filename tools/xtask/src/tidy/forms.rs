@@ -103,7 +103,7 @@ const WITHOUT: &[(&str, &str, &str)] = &[
     // What these crates are built of, and what C programs call: a limit is an argument there.
     ("fibre-core/src/api/embed.rs", "wait", "for C programs"),
     (
-        "fibre-core/src/park/suspend.rs",
+        "fibre-core/src/park/wait.rs",
         "park",
         "a limit is an argument",
     ),

@@ -30,7 +30,11 @@ const THREAD_LOCAL_HOME: &str = "fibre-core/src";
 
 /// Programs as users write them, which may have thread-locals of their own: tests of what becomes
 /// of these.
-const THREAD_LOCAL_USERS: [&str; 2] = ["tests/bounds/soundness", "tests/running/switch_hooks.rs"];
+const THREAD_LOCAL_USERS: [&str; 3] = [
+    "tests/bounds/soundness",
+    "tests/running/switch_hooks.rs",
+    "examples/fibre-examples/tests/mixups.rs",
+];
 
 /// The only file that reads the environment, and knows when that counts.
 const ENVIRONMENT_HOME: &str = "fibre-core/src/sys/environment.rs";

@@ -1,0 +1,445 @@
+//! A warning about thread-locals that fibres mix up, in builds with debug assertions.
+//!
+//! The fibres of a processor share the thread-locals of its thread. A crate that takes "this
+//! thread" for "this request" sets a thread-local, and expects to find the value again after a
+//! wait. If another fibre has set it meanwhile, the first one goes on with the value of that fibre.
+//!
+//! So the program's block of thread-locals (its static TLS image, some hundred bytes) is compared
+//! whenever a fibre leaves its stack and comes back. What has changed while a fibre ran is noted as
+//! *set* by it. A fibre that has set a variable before it waited, and finds that another one has
+//! set it since, is told of: the variable, and where both have waited. Each variable is told of
+//! once.
+//!
+//! Not seen are: values behind a pointer that does not change; variables of libraries that are
+//! loaded, or of a program without a table of symbols; and clusters that move started fibres, where
+//! a fibre comes back to another thread. [`MAY_CHANGE`] lists variables that belong to the thread
+//! rightly. `FIBRE_MIXUPS=off` switches this off; with `abort` the process aborts after a report.
+
+use crate::config::observation::{MonitorAction, ReportSetting};
+use crate::fibre::ControlBlock;
+use crate::frames::symbols;
+use crate::stack::bounds_at;
+use crate::sys::stderr;
+use std::backtrace::Backtrace;
+use std::cell::RefCell;
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+/// Whether thread-locals are compared, and what follows a report.
+static ACTION: LazyLock<Option<MonitorAction>> = LazyLock::new(|| ReportSetting::of_mixups().0);
+
+/// The variables that are compared, in the order of their places.
+static VARIABLES: LazyLock<Vec<Variable>> = LazyLock::new(|| {
+    let all = symbols::thread_locals().into_iter();
+    let all = all.map(|(place, name)| (place, readable(&name)));
+    all.filter(|(place, name)| !place.is_empty() && !may_change(name))
+        .map(|(place, name)| Variable {
+            place,
+            name,
+            told: AtomicBool::new(false),
+        })
+        .collect()
+});
+
+/// The beginnings of the names of variables that fibres may leave to each other: what belongs to
+/// the thread and not to what it does. Caches, generators of random numbers, lists of destructors,
+/// places in registries of threads; and std's and the runtime's own, which the runtime looks after.
+const MAY_CHANGE: [&str; 21] = [
+    "std::",
+    "core::",
+    "alloc::",
+    "test::",
+    "fibre_",
+    "rand::",
+    "fastrand::",
+    "parking_lot_core::",
+    "crossbeam_",
+    "thread_local::",
+    "arc_swap::",
+    "regex_automata::",
+    "once_cell::",
+    "sharded_slab::",
+    "env_logger::",
+    "tracing_subscriber::fmt::",
+    "tikv_jemalloc",
+    "_rjem_",
+    "je_",
+    "mi_",
+    "_mi_",
+];
+
+/// Blocks of thread-locals that are larger are not compared.
+const MAX_SIZE: usize = 16 << 10;
+
+/// How many bytes have to be left on a stack for a backtrace.
+const ROOM: usize = 96 << 10;
+
+/// A thread-local of the program.
+#[derive(Debug)]
+struct Variable {
+    /// Where it lies, from the beginning of the block.
+    place: Range<usize>,
+    /// Its name as a programmer has it.
+    name: String,
+    /// Whether it has been told of.
+    told: AtomicBool,
+}
+
+/// A fibre that has set a variable, and where it was when it left its stack after that.
+#[derive(Debug, Clone)]
+struct Setter {
+    /// The variable, by its place in [`VARIABLES`].
+    variable: usize,
+    /// The fibre's number.
+    fibre: u64,
+    /// Where it waited; `None`: it has ended, or there was no room to find out.
+    place: Option<Arc<Backtrace>>,
+}
+
+/// What a processor remembers of its thread's block. For its own thread only.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadLocals(RefCell<Option<Image>>);
+
+/// What was seen of a block.
+#[derive(Debug)]
+struct Image {
+    /// The block.
+    block: *const u8,
+    /// What it contained when a fibre last left its stack here, or came back.
+    seen: Box<[u8]>,
+    /// The fibres that have set variables, since the processor began.
+    setters: Vec<Setter>,
+}
+
+/// What a fibre keeps while it waits: the variables that it has set.
+#[derive(Debug)]
+pub(crate) struct SetValues {
+    /// The block that they lie in.
+    block: *const u8,
+    /// Each with its value.
+    values: Vec<(Setter, Box<[u8]>)>,
+}
+
+impl ThreadLocals {
+    /// Notes what the calling fibre has set, which is about to leave its stack. What is returned is
+    /// for [`come_back`](Self::come_back).
+    #[inline(never)]
+    pub(crate) fn leave(&self, fibre: &ControlBlock) -> Option<SetValues> {
+        let _action = (*ACTION)?;
+        let set = self.set_since()?;
+        let place = match set.is_empty() {
+            true => None,
+            // Nothing is borrowed meanwhile: this calls much of std.
+            false => place_of_wait(),
+        };
+        self.with(|image| {
+            image.note(&set, fibre.id(), place.as_ref());
+            image.look();
+            image.keep(fibre.id())
+        })?
+    }
+
+    /// Compares what the calling fibre has set before it left its stack with what it finds.
+    #[inline(never)]
+    pub(crate) fn come_back(&self, fibre: &ControlBlock, kept: Option<SetValues>) {
+        let mixed_up = self.with(|image| {
+            image.look();
+            kept.and_then(|kept| image.mixed_up(kept))
+        });
+        if let Some((own, other)) = mixed_up.flatten() {
+            tell(fibre, &own, &other);
+        }
+    }
+
+    /// Notes what a fibre has set that has just ended here.
+    #[inline(never)]
+    pub(crate) fn end(&self, fibre: u64) {
+        if ACTION.is_none() {
+            return;
+        }
+        let set = self.set_since().unwrap_or_default();
+        self.with(|image| {
+            image.note(&set, fibre, None);
+            image.look();
+        });
+    }
+
+    /// The variables that have been set since the block was last looked at. `None`: it is not
+    /// compared.
+    fn set_since(&self) -> Option<Vec<usize>> {
+        let mut image = self.0.borrow_mut();
+        if image.is_none() {
+            *image = Some(Image::of_thread()?);
+        }
+        image.as_ref().map(Image::set_since)
+    }
+
+    /// Calls `f` with what is remembered, if the block is compared.
+    fn with<R>(&self, f: impl FnOnce(&mut Image) -> R) -> Option<R> {
+        self.0.borrow_mut().as_mut().map(f)
+    }
+}
+
+impl Image {
+    /// Looks at the block of the calling thread for the first time. One without contents is not
+    /// looked at again.
+    fn of_thread() -> Option<Self> {
+        let block = block()?;
+        let mut image = Self {
+            block: block.cast(),
+            seen: vec![0; block.len()].into(),
+            setters: Vec::new(),
+        };
+        image.look();
+        Some(image)
+    }
+
+    /// Notes what the block contains.
+    fn look(&mut self) {
+        // SAFETY: the calling thread's block, of this length; nobody else writes to it.
+        unsafe { ptr::copy_nonoverlapping(self.block, self.seen.as_mut_ptr(), self.seen.len()) };
+    }
+
+    /// Whether a part of the block is as it was when it was last looked at. The C library compares,
+    /// as it is quick in every build.
+    fn is_as_seen(&self, place: Range<usize>) -> bool {
+        let seen = &self.seen[place.clone()];
+        // SAFETY: a part of the calling thread's block, which is as long as what was seen of it.
+        unsafe {
+            libc::memcmp(
+                self.block.add(place.start).cast(),
+                seen.as_ptr().cast(),
+                seen.len(),
+            ) == 0
+        }
+    }
+
+    /// The variables that have been set since.
+    fn set_since(&self) -> Vec<usize> {
+        if self.seen.is_empty() || self.is_as_seen(0..self.seen.len()) {
+            return Vec::new();
+        }
+        let inside = |place: &Range<usize>| place.end <= self.seen.len();
+        let all = VARIABLES.iter().enumerate();
+        all.filter(|(_, it)| inside(&it.place) && !self.is_as_seen(it.place.clone()))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Notes that a fibre has set these variables.
+    fn note(&mut self, set: &[usize], fibre: u64, place: Option<&Arc<Backtrace>>) {
+        self.setters.retain(|it| !set.contains(&it.variable));
+        self.setters.extend(set.iter().map(|&variable| Setter {
+            variable,
+            fibre,
+            place: place.cloned(),
+        }));
+    }
+
+    /// What a fibre has set, with the values.
+    fn keep(&self, fibre: u64) -> Option<SetValues> {
+        let own = self.setters.iter().filter(|it| it.fibre == fibre);
+        let values = own.map(|it| {
+            (
+                it.clone(),
+                self.seen[VARIABLES[it.variable].place.clone()].into(),
+            )
+        });
+        let values: Vec<_> = values.collect();
+        (!values.is_empty()).then_some(SetValues {
+            block: self.block,
+            values,
+        })
+    }
+
+    /// The first variable that a fibre has set, and in which it finds, now that it is back, what
+    /// another one has set; once for each variable.
+    fn mixed_up(&self, kept: SetValues) -> Option<(Setter, Setter)> {
+        if kept.block != self.block {
+            return None;
+        }
+        kept.values.into_iter().find_map(|(own, value)| {
+            let variable = &VARIABLES[own.variable];
+            let is_others = |it: &&Setter| it.variable == own.variable && it.fibre != own.fibre;
+            let other = self.setters.iter().find(is_others)?.clone();
+            let differs = self.seen[variable.place.clone()] != *value;
+            (differs && !variable.told.swap(true, Ordering::Relaxed)).then_some((own, other))
+        })
+    }
+}
+
+/// Writes the warning.
+#[cold]
+fn tell(fibre: &ControlBlock, own: &Setter, other: &Setter) {
+    let variable = &VARIABLES[own.variable].name;
+    let name = fibre.attributes.name().unwrap_or_default();
+    let (number, second) = (own.fibre, other.fibre);
+    let place = |setter: &Setter| setter.place.as_deref().and_then(first_place);
+    let own = place(own).map_or_else(String::new, |place| format!(" at {place}"));
+    let other = place(other).map_or_else(
+        || "before it waited or ended".to_owned(),
+        |place| format!("before it waited at {place}"),
+    );
+    stderr::warn(format_args!(
+        "fibre {number} {name:?} set the thread-local `{variable}` before it waited{own}, and finds there what fibre {second} \
+         has set {other}. The fibres of a thread share its thread-locals: use `fibre::fibre_local!`, or a switch hook \
+         (docs/THREAD_LOCALS.md; FIBRE_MIXUPS=off switches this off)"
+    ));
+    if *ACTION == Some(MonitorAction::Abort) {
+        std::process::abort();
+    }
+}
+
+/// Where the calling fibre is, if there is room on its stack to find out.
+fn place_of_wait() -> Option<Arc<Backtrace>> {
+    let here = 0_usize;
+    let here = (&raw const here).addr();
+    let stack = bounds_at(here)?;
+    (here - stack.start > ROOM).then(|| Arc::new(Backtrace::force_capture()))
+}
+
+/// The innermost place that is neither the runtime's nor std's; a function, if lines are not known.
+fn first_place(trace: &Backtrace) -> Option<String> {
+    first_foreign(&trace.to_string())
+}
+
+/// The same, of a backtrace as it is printed.
+fn first_foreign(trace: &str) -> Option<String> {
+    let mut lines = trace.lines().map(str::trim).peekable();
+    while let Some(line) = lines.next() {
+        let Some((_, function)) = line.split_once(": ") else {
+            continue;
+        };
+        let at = lines.next_if(|next| next.starts_with("at "));
+        let file = at.map_or("", |at| &at["at ".len()..]);
+        if !is_inside(function, file) {
+            let place = if file.is_empty() { function } else { file };
+            return Some(place.to_owned());
+        }
+    }
+    None
+}
+
+/// Whether a function is one of the runtime's, or of std's, by its name or its file. Those that are
+/// inlined have names without their crates'.
+fn is_inside(function: &str, file: &str) -> bool {
+    let function = function.trim_start_matches(['<', '&']);
+    let has_crate = |name: &&str| function.starts_with(*name);
+    let crates = [
+        "fibre_core::",
+        "fibre_sync::",
+        "fibre_io::",
+        "fibre::",
+        "std::",
+        "core::",
+        "alloc::",
+    ];
+    let packages = ["fibre-core", "fibre-sync", "fibre-io", "fibre-rt"];
+    let is_package = |part: &str| packages.iter().any(|name| part.starts_with(name));
+    crates.iter().any(|name| has_crate(&name))
+        || file.starts_with("/rustc/")
+        || file.split('/').any(is_package)
+}
+
+/// Whether fibres may leave a variable of this name to each other.
+fn may_change(name: &str) -> bool {
+    MAY_CHANGE.iter().any(|begin| name.starts_with(begin))
+}
+
+/// A symbol's name as a programmer has it: without what `thread_local!` makes of it.
+fn readable(symbol: &str) -> String {
+    let name = format!("{:#}", rustc_demangle::demangle(symbol));
+    let name = name
+        .strip_suffix("::__RUST_STD_INTERNAL_VAL")
+        .unwrap_or(&name);
+    let mut parts: Vec<&str> = name.trim_start_matches('<').split("::").collect();
+    while parts.len() > 1 && parts.last().is_some_and(|part| part.starts_with('{')) {
+        parts.pop();
+    }
+    parts.join("::")
+}
+
+/// The program's block of thread-locals in the calling thread.
+fn block() -> Option<*const [u8]> {
+    /// The first object is the program.
+    unsafe extern "C" fn note(
+        object: *mut libc::dl_phdr_info,
+        _size: libc::size_t,
+        block: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes valid information, and the place below.
+        let (object, block) = unsafe { (&*object, &mut *block.cast::<(*const u8, usize)>()) };
+        let count = usize::from(object.dlpi_phnum);
+        // SAFETY: the program's headers, so many of them.
+        let headers = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, count) };
+        let size = headers.iter().find(|header| header.p_type == libc::PT_TLS);
+        let size = size.map_or(0, |header| header.p_memsz as usize);
+        *block = (object.dlpi_tls_data.cast_const().cast(), size);
+        1
+    }
+    let mut block: (*const u8, usize) = (ptr::null(), 0);
+    // SAFETY: the callback fits, and its place outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut block).cast()) };
+    let (start, size) = block;
+    (!start.is_null() && size <= MAX_SIZE).then(|| ptr::slice_from_raw_parts(start, size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_program() {
+        let legacy = "_ZN6mixups13of_std_lazily5USERS29_$u7b$$u7b$constant$u7d$$u7d$28_$u7b$$u7b$closure\
+                      $u7d$$u7d$23__RUST_STD_INTERNAL_VAL17h671526fe6fc8aaf2E";
+        assert_eq!(readable(legacy), "mixups::of_std_lazily::USERS");
+        let keys = "_RNvNCNKNvNvMNtNtCsjrHSEGnQ3l9_3std4hash6randomNtBa_11RandomState3new4KEYS0s_023___RUST_STD_INTERNAL_VAL";
+        assert!(may_change(&readable(keys)), "{}", readable(keys));
+        assert_eq!(readable("fibre_core_current"), "fibre_core_current");
+        assert!(!may_change("tokio::runtime::context::CONTEXT"));
+        assert!(!may_change("standard::REQUEST"));
+    }
+
+    #[test]
+    fn the_first_place_is_that_of_the_program() {
+        let trace = "   0: std::backtrace::Backtrace::force_capture\n             at /rustc/5/library/std/src/backtrace.rs:312:13\n\
+                     \x20  1: leave\n             at /cargo/fibre-core-0.1.0/src/frames/mixups.rs:7:5\n\
+                     \x20  2: <fibre_sync::mutex::Mutex<u32>>::lock\n\
+                     \x20  3: server::handle\n             at ./src/main.rs:12:9\n   4: server::main\n";
+        assert_eq!(first_foreign(trace).as_deref(), Some("./src/main.rs:12:9"));
+        let stripped = "   0: fibre_core::park::wait\n   1: server::handle\n";
+        assert_eq!(first_foreign(stripped).as_deref(), Some("server::handle"));
+        assert_eq!(first_foreign("   0: core::ops::call\n"), None);
+    }
+
+    /// Nothing is set by looking. What std sets for its own sake is left out.
+    #[test]
+    fn what_std_sets_is_left_out() {
+        let mut image = Image::of_thread().unwrap();
+        assert_eq!(image.set_since(), [0; 0]);
+        // Takes another key for each, from the thread's own.
+        drop(std::hash::RandomState::new());
+        let all = symbols::thread_locals();
+        let mut set = all
+            .iter()
+            .filter(|(place, _)| !image.is_as_seen(place.clone()));
+        assert!(
+            set.any(|(_, name)| readable(name) == "std::hash::random::RandomState>::new::KEYS")
+        );
+        assert_eq!(image.set_since(), [0; 0]);
+        image.look();
+        assert!(image.is_as_seen(0..image.seen.len()));
+    }
+
+    #[test]
+    fn the_last_setter_counts() {
+        let mut image = Image::of_thread().unwrap();
+        image.note(&[3, 5], 1, None);
+        image.note(&[5], 2, None);
+        let setters = image.setters.iter().map(|it| (it.variable, it.fibre));
+        assert_eq!(setters.collect::<Vec<_>>(), [(3, 1), (5, 2)]);
+    }
+}
