@@ -16,6 +16,9 @@ use crate::lanes::{
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
 
+/// A lane, as it runs.
+type Lane<'a> = &'a dyn Fn(&mut Steps) -> Result<()>;
+
 /// Programs that only tests of the whole system need.
 const TOOLS: [&str; 6] = ["wrk", "strace", "curl", "valgrind", "gdb", "mdbook"];
 
@@ -70,7 +73,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     }
     let (part, note) = options.part();
     steps.note(note);
-    let lanes: [&dyn Fn(&mut Steps) -> Result<()>; 20] = [
+    let lanes: [Lane; 20] = [
         &|steps| check::without_build(workspace, steps),
         &|steps| test::run(steps, &test::Options::default()),
         &|steps| test::release(workspace, steps, &test::Options::default()),
@@ -97,11 +100,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
 
 /// Runs one lane after another. Those after one that has failed run only `to_the_end`; the error is
 /// that of the first.
-fn run_all(
-    steps: &mut Steps,
-    lanes: &[&dyn Fn(&mut Steps) -> Result<()>],
-    to_the_end: bool,
-) -> Result<()> {
+fn run_all(steps: &mut Steps, lanes: &[Lane], to_the_end: bool) -> Result<()> {
     let mut outcome = Ok(());
     for lane in lanes {
         let result = lane(steps);
@@ -148,10 +147,9 @@ mod tests {
 
     #[test]
     fn lanes_after_a_failure_run_when_asked_to() {
-        let passes: &dyn Fn(&mut Steps) -> Result<()> =
-            &|steps| steps.check("one", || Ok(String::new()));
-        let fails: &dyn Fn(&mut Steps) -> Result<()> = &|_| bail!("the first");
-        let fails_too: &dyn Fn(&mut Steps) -> Result<()> = &|_| bail!("the second");
+        let passes: Lane = &|steps| steps.check("one", || Ok(String::new()));
+        let fails: Lane = &|_| bail!("the first");
+        let fails_too: Lane = &|_| bail!("the second");
         for (to_the_end, count) in [(false, 1), (true, 2)] {
             let mut steps = Steps::new();
             let lanes = [passes, fails, passes, fails_too];
