@@ -7,9 +7,10 @@
 //! [`steps`] runs commands and keeps the account, [`verdict`] what tests have said, [`workspace`]
 //! knows where things lie, [`lanes`] holds one file per task, [`choices`] reads what values a
 //! choice has, [`pairs`] chooses combinations to test, [`conformance`] runs C programs, [`symbols`]
-//! takes what debuggers need out of libraries, [`markdown`] reads pages, [`book`] is what makes a
-//! book of the guide, [`tidy`] holds the source rules that no compiler checks, [`mutants`] what
-//! makes mistakes on purpose, and [`instructions`] what the gate on instruction counts is made of.
+//! takes what debuggers need out of libraries, [`markdown`] reads pages, [`quotes`] holds what they
+//! quote from reports to what these say, [`book`] is what makes a book of the guide, [`tidy`] holds
+//! the source rules that no compiler checks, [`mutants`] what makes mistakes on purpose, and
+//! [`instructions`] what the gate on instruction counts is made of.
 
 #![deny(unreachable_pub, unnameable_types)]
 
@@ -23,6 +24,7 @@ mod markdown;
 mod mutants;
 mod pairs;
 mod programs;
+mod quotes;
 mod side_by_side;
 mod steps;
 mod symbols;
@@ -97,6 +99,8 @@ enum Task {
     /// Source rules that no compiler checks; --graph draws the folders of the
     /// crates, --figures counts what the libraries amount to
     Tidy(check::Options),
+    /// Writes into the pages the figures that they quote from stored reports
+    Figures,
     /// Formatting, clippy, tidy and doc: what to run before a commit
     Check,
     /// Everything the build machine runs, in its order
@@ -128,6 +132,7 @@ impl Task {
             Self::Doc => doc::run(steps),
             Self::Guide(options) => guide::run(workspace, steps, options),
             Self::Tidy(options) => check::tidy(workspace, steps, options),
+            Self::Figures => steps.check("figures", || quotes::write(workspace.root())),
             Self::Check => check::run(workspace, steps),
             Self::Ci(options) => ci::run(workspace, steps, options),
         }

@@ -20,6 +20,7 @@
 //! * [`links`]: links between pages lead to files and headings that exist; the guide is complete.
 //! * [`prose`]: sentences name their actor, and lines of documentation what they are about.
 //! * [`phrases`]: turns of phrase that have to be read twice, each with a limit that only falls.
+//! * [`quotes`]: pages quote figures as the stored reports have them.
 //! * [`compiler`]: the oldest compiler that is promised is the one that CI builds with.
 //! * [`commits`]: the shape of commit subjects.
 //!
@@ -53,6 +54,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use crate::choices;
+use crate::quotes;
 use crate::workspace::{Workspace, package_in};
 use arrows::Package;
 use glossary::Words;
@@ -85,6 +87,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String> {
     violations.extend(pasted::check(&sources));
     violations.extend(links::check(&links::read_all(workspace.root())?));
     violations.extend(english(workspace, &sources)?);
+    violations.extend(quotes::check(workspace.root())?);
     let records = decisions::read_all(&workspace.root().join(decisions::FOLDER))?;
     violations.extend(decisions::check(
         &records,
