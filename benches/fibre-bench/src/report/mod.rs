@@ -1,6 +1,7 @@
 //! Everything a run has measured, and the three forms it leaves in: tables on
 //! standard output as they come, a Markdown document with plots, and JSON.
 
+mod absent;
 mod elsewhere;
 mod goal;
 mod measurement;
@@ -213,7 +214,11 @@ impl Report {
         }
         if has_goals || !self.notes.is_empty() {
             text.push_str(&format!("\n## Not measured\n\n{}", elsewhere::list()));
-            text.extend(self.notes.iter().map(|note| format!("* {note}\n")));
+            for note in &self.notes {
+                let measured = self.measurements.iter();
+                let measured = measured.map(|one| (one.benchmark, one.subject.as_str()));
+                text.push_str(&format!("* {}\n", absent::corrected(note, measured)));
+            }
         }
         if !self.faults.is_empty() {
             text.push_str("\n## Faults\n\n");
