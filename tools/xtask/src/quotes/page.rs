@@ -24,32 +24,8 @@ const OPEN: &str = "<!--";
 const CLOSE: &str = "-->";
 
 /// The units, and what is counted like one.
-const UNITS: [&str; 24] = [
-    "ns",
-    "µs",
-    "ms",
-    "s",
-    "nanoseconds",
-    "microseconds",
-    "milliseconds",
-    "seconds",
-    "min",
-    "minutes",
-    "KB",
-    "MB",
-    "GB",
-    "KiB",
-    "MiB",
-    "GiB",
-    "%",
-    "per cent",
-    "×",
-    "times",
-    "/s",
-    "KEv/s",
-    "cycles",
-    "a second",
-];
+const UNITS: &str = "ns|µs|ms|s|nanoseconds|microseconds|milliseconds|seconds|min|minutes|\
+    KB|MB|GB|KiB|MiB|GiB|%|per cent|×|times|/s|KEv/s|cycles|a second";
 
 /// A page as it should be.
 #[derive(Default)]
@@ -74,15 +50,15 @@ struct Reader {
     block: bool,
     /// Whether the block quotes a figure.
     quotes: bool,
+    /// How the block goes on.
+    next: String,
     /// The report's table that the rows are taken from, and the page's columns.
     excerpt: Option<(Excerpt, Vec<String>)>,
 }
 
-/// Where the cells of a table come from.
-enum Excerpt {
-    Rows(String, Place),
-    Cross(String, String),
-}
+/// Where the cells of a table come from: a report, and a place in it. That has a column only if the
+/// page's columns are rows of the report.
+struct Excerpt(String, Place);
 
 /// Reads a page.
 pub(super) fn rewrite(page: &str, sources: &Sources) -> Rewritten {
@@ -95,6 +71,8 @@ pub(super) fn rewrite(page: &str, sources: &Sources) -> Rewritten {
             let mut block = block.take_while(|(at, line)| *at == 0 || is_joined(line));
             reader.quotes = block.any(|(_, line)| figures(line).next().is_some());
         }
+        let next = lines.get(index + 1).filter(|line| is_joined(line));
+        reader.next = next.copied().unwrap_or_default().to_owned();
         let wanted = reader.line(line, index + 1, sources, &mut rewritten);
         rewritten.text.push_str(&wanted);
         rewritten.text.push('\n');
@@ -186,17 +164,14 @@ impl Reader {
                 (Some(_), Some(_)) => {}
                 (None, _) => self.block = true,
             },
-            ("rows", [report, section, rest @ ..]) if rest.len() < 2 => {
-                let place = Place {
-                    section: (*section).to_owned(),
-                    caption: rest.first().copied().unwrap_or_default().to_owned(),
-                    ..Place::default()
-                };
-                self.excerpt = Some((Excerpt::Rows((*report).to_owned(), place), Vec::new()));
-            }
-            ("cross", [report, column]) => {
-                let cross = Excerpt::Cross((*report).to_owned(), (*column).to_owned());
-                self.excerpt = Some((cross, Vec::new()));
+            ("rows" | "cross", [report, what, rest @ ..]) if rest.len() < 2 => {
+                let (mut place, what) = (Place::default(), (*what).to_owned());
+                match name {
+                    "rows" => place.section = what,
+                    _ => place.column = what,
+                }
+                place.caption = rest.first().copied().unwrap_or_default().to_owned();
+                self.excerpt = Some((Excerpt((*report).to_owned(), place), Vec::new()));
             }
             ("figures" | "rows" | "cross", _) => return Err(format!("a mark `{mark}`")),
             _ => {}
@@ -219,7 +194,10 @@ impl Reader {
             let bare = bare.map(|cell| (at, format!("`{cell}` does not say where it is from")));
             page.wrong.extend(bare);
         }
-        for (number, rest) in numbers(&prose) {
+        // A unit may stand in the next line.
+        let all = format!("{prose} {}", self.next.trim());
+        let numbers = numbers(&all).into_iter();
+        for (number, rest) in numbers.filter(|(_, rest)| rest.len() > self.next.trim().len()) {
             let is_decimal = number.matches('.').count() == 1;
             if !is_said(rest) && (has_unit(rest) || self.quotes && is_decimal) {
                 page.wrong
@@ -231,48 +209,34 @@ impl Reader {
 
 impl Excerpt {
     /// A row of the page with the cells of the report.
-    fn row(
-        &self,
-        columns: &[String],
-        cells: &[String],
-        sources: &Sources,
-    ) -> Result<String, String> {
-        let mut row = format!("| {} |", cells[0]);
+    fn row(&self, columns: &[String], cells: &[String], of: &Sources) -> Result<String, String> {
+        let Self(report, place) = self;
+        let (report, label) = (of.report(report)?, &cells[0]);
+        let find = |row: &[&String], column: &String| {
+            let row = row.iter().map(|&cell| cell.clone()).collect();
+            let column = column.clone();
+            report.cells(&Place {
+                row,
+                column,
+                ..place.clone()
+            })
+        };
+        let mut row = format!("| {label} |");
         for (index, column) in columns.iter().enumerate().skip(1) {
-            let found = match self {
-                Self::Rows(report, place) => {
-                    let column = column.clone();
-                    let place = Place {
-                        column,
-                        ..place.clone()
-                    };
-                    sources
-                        .report(report)?
-                        .beside(&place, &columns[0], &cells[0])
-                }
-                Self::Cross(report, of) => {
-                    let row = vec![cells[0].clone(), column.clone()];
-                    let column = of.clone();
-                    let place = Place {
-                        row,
-                        column,
-                        ..Place::default()
-                    };
-                    sources.report(report)?.cells(&place)
-                }
+            let mut found = match place.column.is_empty() {
+                true => find(&[label], column),
+                false => find(&[label, column], &place.column),
             };
+            if found.is_empty() && place.column.is_empty() {
+                // Most tables of one case have that in their first column.
+                found = find(&[&"*".to_owned(), label], column);
+            }
             // What the report does not have, the page says by a dash.
             let is_left_out = cells.get(index).is_some_and(|cell| cell == "–");
             match found[..] {
                 [cell] => _ = write!(row, " {cell} |"),
                 [] if is_left_out => row.push_str(" – |"),
-                _ => {
-                    return Err(format!(
-                        "{} cells at `{}`, `{column}`",
-                        found.len(),
-                        cells[0]
-                    ));
-                }
+                _ => return Err(format!("{} cells at `{label}`, `{column}`", found.len())),
             }
         }
         Ok(row)
@@ -289,10 +253,12 @@ fn quoted(line: &str, at: usize, sources: &Sources, page: &mut Rewritten) -> Str
         };
         let digits = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
         let (text, number) = before.split_at(before.trim_end_matches(digits).len());
-        let figure = match is_name(name) && !KINDS.contains(&name) {
-            false => None,
-            true if number.is_empty() => Some(Err("no number before the mark".to_owned())),
-            true => Some(sources.figure(name)),
+        let figure = match (is_name(name), number.is_empty()) {
+            (true, _) if KINDS.contains(&name) => None,
+            (false, true) => None,
+            (true, false) => Some(sources.figure(name)),
+            (true, true) => Some(Err("no number before the mark".to_owned())),
+            (false, false) => Some(Err("not a name".to_owned())),
         };
         let mut new = number.to_owned();
         match figure {
@@ -371,7 +337,8 @@ fn numbers(line: &str) -> Vec<(&str, &str)> {
 
 /// A mark, and what comes behind it.
 fn mark(rest: &str) -> Option<(&str, &str)> {
-    rest.strip_prefix(OPEN)?.split_once(CLOSE)
+    let mark = rest.strip_prefix(OPEN)?.split_once(CLOSE);
+    mark.filter(|(name, _)| is_name(name))
 }
 
 /// What follows the second number of a range.
@@ -392,7 +359,7 @@ fn is_said(rest: &str) -> bool {
 /// Whether a number is followed by a unit, or by another number that is.
 fn has_unit(rest: &str) -> bool {
     let begins = |rest: &str| {
-        UNITS.iter().any(|unit| {
+        UNITS.split('|').any(|unit| {
             let after = rest.trim_start().strip_prefix(unit);
             after.is_some_and(|after| !after.starts_with(char::is_alphanumeric))
         })
@@ -479,6 +446,8 @@ mod tests {
             "| a | 5 ns |",
             "takes 5.5<!--a--> and 7.5",
             "takes 5.5<!--a-->\nand 7.5",
+            "takes 5\nms",
+            "takes 5<!--Setting--> ms",
             "# A\n<!-- figures: paper -->\n# B\n5 ns",
             "<!-- figures: paper -->\n5 ns\n\n6 ns",
         ] {

@@ -13,12 +13,17 @@ struct Table {
 }
 
 impl Table {
-    /// Whether this is what stands before the table.
-    fn is_meant(&self, caption: &str) -> bool {
-        match self.is_bold && !caption.is_empty() {
-            true => self.caption == caption,
-            false => self.caption.starts_with(caption),
-        }
+    /// Whether this is one of the tables that a place is in.
+    fn is_at(&self, place: &Place) -> bool {
+        let rest = self.section.strip_prefix(&place.section);
+        // A heading begins with a name, and not only with its letters.
+        let begins =
+            |rest: &str| place.section.is_empty() || !rest.starts_with(char::is_alphanumeric);
+        let is_caption = match self.is_bold && !place.caption.is_empty() {
+            true => self.caption == place.caption,
+            false => self.caption.starts_with(&place.caption),
+        };
+        rest.is_some_and(begins) && is_caption
     }
 }
 
@@ -74,56 +79,31 @@ impl Report {
         Self(tables)
     }
 
-    /// The cells of this column, in the rows that begin with these cells.
+    /// The cells of the place's column, in the rows that begin with its cells.
     pub(super) fn cells(&self, place: &Place) -> Vec<&str> {
-        self.rows(place, |table, cells| {
-            let mut pairs = place.row.iter().zip(cells);
-            table.columns.len() > place.row.len() && pairs.all(|(of, is)| of == "*" || of == is)
-        })
-    }
-
-    /// The cells of this column, in the rows with this cell in another column.
-    pub(super) fn beside(&self, place: &Place, column: &str, cell: &str) -> Vec<&str> {
-        self.rows(place, |table, cells| {
-            let at = table.columns.iter().position(|name| name == column);
-            at.is_some_and(|at| cells.get(at).is_some_and(|is| is == cell))
-        })
-    }
-
-    /// The cells of this column, in these rows of the tables that the place is in.
-    fn rows(&self, place: &Place, is_meant: impl Fn(&Table, &[String]) -> bool) -> Vec<&str> {
         let (name, number) = match place.column.rsplit_once(" #") {
             Some((name, number)) => (name, number.parse().unwrap_or(1)),
             None => (&*place.column, 1_usize),
         };
-        let mut found = Vec::new();
-        for table in &self.0 {
+        let is_meant = |cells: &&Vec<String>| {
+            let mut pairs = place.row.iter().zip(*cells);
+            cells.len() > place.row.len() && pairs.all(|(of, is)| of == "*" || of == is)
+        };
+        let tables = self.0.iter().filter(|table| table.is_at(place));
+        let found = tables.flat_map(|table| {
             let columns = table.columns.iter().enumerate();
             let mut columns = columns.filter(|(_, column)| *column == name);
-            let column = columns.nth(number.saturating_sub(1));
-            let (Some((at, _)), true, true) = (
-                column,
-                begins(&table.section, &place.section),
-                table.is_meant(&place.caption),
-            ) else {
-                continue;
-            };
-            let rows = table.rows.iter().filter(|cells| is_meant(table, cells));
-            found.extend(rows.filter_map(|cells| cells.get(at).map(String::as_str)));
-        }
-        found
+            let at = columns.nth(number.saturating_sub(1)).map(|(at, _)| at);
+            let rows = table.rows.iter().filter(is_meant);
+            rows.filter_map(move |cells| cells.get(at?).map(String::as_str))
+        });
+        found.collect()
     }
 }
 
 /// A column's name: some have a comma behind it, as they have no unit.
 fn name(cell: &str) -> String {
     cell.trim_end_matches(',').to_owned()
-}
-
-/// Whether the heading begins with this name, and not only with its letters.
-fn begins(heading: &str, name: &str) -> bool {
-    let rest = heading.strip_prefix(name);
-    rest.is_some_and(|rest| name.is_empty() || !rest.starts_with(char::is_alphanumeric))
 }
 
 /// The cells of a row.
