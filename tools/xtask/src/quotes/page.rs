@@ -262,7 +262,9 @@ fn quoted(line: &str, at: usize, sources: &Sources, page: &mut Rewritten) -> Str
         };
         let mut new = number.to_owned();
         match figure {
-            Some(Ok(figure)) => new = rounded(figure, number),
+            Some(Ok(figure)) if figure >= 0.0 => new = rounded(figure, number),
+            // It says how much more, say, and now it is less.
+            Some(Ok(_)) => page.wrong.push((at, format!("`{name}` is below zero"))),
             Some(Err(why)) => page.wrong.push((at, format!("`{name}`: {why}"))),
             None => {}
         }
@@ -382,7 +384,7 @@ mod tests {
     /// A page with this text.
     fn read(text: &str) -> Rewritten {
         let list = "['r'.yield]\na = ['2', 'fibre', 'ns']\nb = ['2', 'fibre', 'rate']\nc = ['3', 'ns']\n\
-            [computed]\nd = '38.5'";
+            [computed]\nd = '38.5'\nn = '1 - a'";
         let reports = BTreeMap::from([("r".to_owned(), Report::new(REPORT))]);
         let figures = Figures::new(&list.parse().unwrap(), &reports);
         rewrite(text, &Sources { figures, reports })
@@ -427,6 +429,7 @@ mod tests {
             "5<!--e-->",
             "5<!--c-->",
             "five<!--a-->",
+            "5<!--n-->",
             "<!-- figures: ours -->",
             "<!-- rows: r -->",
         ] {
