@@ -30,11 +30,19 @@ pub use random::Random;
 pub use watchdog::{die, die_hanging, hangs, watched, watched_for};
 
 use fibre::sync::{Condvar, Mutex};
-use fibre::{Cluster, ClusterBuilder, StopError, WaitKind};
+use fibre::{Builder, CancelToken, Cluster, ClusterBuilder, StopError, WaitKind};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// Runs `body` as a fibre that has been cancelled.
+pub fn as_cancelled<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> R {
+    let token = CancelToken::new();
+    token.cancel();
+    let fibre = Builder::new().cancel_token(&token).spawn(body).unwrap();
+    fibre.join().unwrap()
+}
 
 /// Numbers of processors that everything is tried with: 1, 2 and 4, or what the list
 /// `FIBRE_TEST_PROCESSORS` says.

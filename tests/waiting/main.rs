@@ -9,8 +9,6 @@ mod support;
 mod suite_cancel;
 #[path = "futures/mod.rs"]
 mod suite_futures;
-#[path = "io/mod.rs"]
-mod suite_io;
 #[path = "lifecycle/mod.rs"]
 mod suite_lifecycle;
 #[path = "sync_stress/mod.rs"]

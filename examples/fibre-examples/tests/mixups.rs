@@ -25,7 +25,7 @@ type Use = fn(number: u32, wait: &dyn Fn());
 fn in_two_fibres(uses: Use) {
     on_one_processor(move || {
         let both = [1, 2].map(|number| fibre::spawn(move || uses(number, &fibre::yield_now)));
-        both.map(|fibre| fibre.join().unwrap());
+        both.into_iter().for_each(|fibre| fibre.join().unwrap());
     });
 }
 

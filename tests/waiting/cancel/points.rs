@@ -1,6 +1,7 @@
 //! Which calls notice that their fibre has been cancelled, and what they then say.
 
-use super::{as_cancelled, never};
+use super::never;
+use crate::support::as_cancelled;
 use crate::support::drops::OnDrop;
 use crate::support::watched;
 use crate::support::{Drops, Latch, eventually, for_clusters, for_each_cluster, let_others_block};

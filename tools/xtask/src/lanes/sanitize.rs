@@ -56,8 +56,14 @@ const PACKAGES: [&str; 6] = [
 
 /// The programs of the facade's tests, but for those with an allocator of their own, or that only
 /// count.
-const PROGRAMS: [&str; 6] = [
-    "bounds", "objects", "observed", "running", "servers", "waiting",
+const PROGRAMS: [&str; 7] = [
+    "bounds",
+    "descriptors",
+    "objects",
+    "observed",
+    "running",
+    "servers",
+    "waiting",
 ];
 
 /// Suites of these that are left out: those that only count or print, and those without tests in

@@ -34,19 +34,16 @@ pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
 
 /// The others, which are tested in release: to optimise one and the same twice takes minutes. What
 /// is linked otherwise, or has an allocator of its own, is among them.
-const IN_RELEASE: [&str; 7] = [
+const IN_RELEASE: [&str; 8] = [
     "allocation",
     "bounds",
+    "descriptors",
     "footprint",
     "names",
     "objects",
     "observed",
     "servers",
 ];
-
-/// Of one that is tested with link-time optimisation, this suite is tested in release, too: the
-/// lane `pollers` needs its program in any case.
-const IN_BOTH: (&str, &str) = ("waiting", "io");
 
 /// A program that is empty in release: builds without debug assertions do not tell what it hears
 /// of.
@@ -128,11 +125,8 @@ pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Option
     build.arg("--lib");
     let beside = programs_beside(workspace)?;
     let beside = beside.iter().map(String::as_str);
-    build.args(targets(
-        IN_RELEASE.into_iter().chain([IN_BOTH.0]).chain(beside),
-    ));
-    let is_run = |program: &str, suite: &str| program != IN_BOTH.0 || suite == IN_BOTH.1;
-    programs(steps, "release", options, build, is_run)?;
+    build.args(targets(IN_RELEASE.into_iter().chain(beside)));
+    programs(steps, "release", options, build, |_, _| true)?;
     let mut documents = suites();
     documents.arg("--doc");
     steps.run_one(options.step("release: documents", documents))
@@ -365,7 +359,7 @@ mod tests {
     fn suites_have_their_programs() {
         let (folder, _) = all();
         let root = folder.parent().unwrap();
-        assert_eq!(program_with(root, IN_BOTH.1).as_deref(), Some(IN_BOTH.0));
+        assert_eq!(program_with(root, "io").as_deref(), Some("descriptors"));
         assert_eq!(program_with(root, "nothing"), None);
     }
 }

@@ -1,8 +1,7 @@
 //! Sockets of fibres that are cancelled.
 
-use super::as_cancelled;
 use crate::support::sockets::{listener, pair, shrink_buffers};
-use crate::support::{for_each_cluster, let_others_block};
+use crate::support::{as_cancelled, for_each_cluster, let_others_block};
 use fibre::io::{PollFd, Pollable, Readiness};
 use fibre::net::{TcpListener, TcpStream, UdpSocket};
 use fibre::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};

@@ -15,6 +15,7 @@
 //! | `sharing`     | several fibres on one connection, clones                    |
 //! | `shared`      | descriptors that others have, and make blocking              |
 //! | `hints`       | when what is known about readiness misleads, or would: other kinds |
+//! | `cancel`      | calls of fibres that are cancelled                          |
 //! | `close`       | closing what others wait for; numbers that are used again   |
 //! | `refusing`    | what becomes of clients when a listener is closed            |
 //! | `pollers`     | what each poller promises                                   |
@@ -38,6 +39,7 @@
 )]
 
 mod accept;
+mod cancel;
 mod close;
 mod connect;
 mod conversions;
