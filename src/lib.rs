@@ -1,5 +1,5 @@
-//! M:N user-level threads for Linux servers: plain blocking style, one fibre per
-//! connection or job, at the cost of an event loop.
+//! M:N user-level threads for Linux servers: plain blocking style, one fibre per connection or job,
+//! at about the cost of an event loop.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -32,29 +32,29 @@
 //! thread if the caller is not a fibre.
 //!
 //! The **guide**, `docs/guide` in the repository, teaches what this page lists: a first program,
-//! which lock or channel to take, time-outs, shutdown, how programs of tokio's or of threads become
-//! fibres, and a cookbook.
+//! which lock or channel to take, time-outs, shutdown, how to move from tokio or threads, and a
+//! cookbook.
 //!
 //! # Features of Cargo.toml
 //!
-//! None is on by default, and none changes what the rest does.
+//! None is on by default, and none changes anything else.
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | `tracing` | `fibre::tracing`: the spans of the crate `tracing` stay with the fibre that has entered them |
 //! | `futures-io` | `AsyncRead` and `AsyncWrite` of the crate `futures-io` for [`net::AsyncStream`] |
 //! | `hwloc` | `Topology::from_hwloc`, which asks the C library hwloc (2.8 or later) for the machine's caches and nodes |
-//! | `sanitizer` | AddressSanitizer is told of every switch between stacks; for test builds with that sanitizer |
+//! | `sanitizer` | tells AddressSanitizer of every switch between stacks; for test builds with that sanitizer |
 //!
 //! # Three rules
 //!
-//! Started fibres of a processor take turns where one of them blocks or yields. So
+//! Started fibres of a processor take turns whenever one of them blocks or yields. So
 //!
-//! 1. **hold no guard of `std::sync` over a call that blocks**: take those of [`sync`];
+//! 1. **hold no guard of `std::sync` over a call that blocks**: use the locks of [`sync`];
 //! 2. **do not compute for long, nor block the kernel thread**, on a processor that others need:
 //!    wrap the one in [`compute`](compute()), the other in [`blocking`];
-//! 3. **a `thread_local!` is the processor's**: borrow it over no call that blocks, and let no
-//!    initialiser block. A fibre's own values are [`fibre_local!`]'s. See
+//! 3. **a `thread_local!` is the processor's**: do not borrow it over a call that blocks, and let
+//!    no initialiser block. For a fibre's own values use [`fibre_local!`]. See
 //!    [below](#thread-locals).
 //!
 //! # What is where
@@ -65,21 +65,21 @@
 //! | start one, and wait for its result | [`spawn`], [`JoinHandle`]; [`Builder`] for a name, a stack size, a cluster, a priority |
 //! | let fibres borrow from their parent | [`scope`] |
 //! | let fibres succeed or fail together, a few at a time | [`group`](fn@group), [`GroupBuilder`] |
-//! | keep a value for each | [`fibre_local!`], [`Key`] |
-//! | run a handler again and again, without a stack while it rests | [`activity`] |
+//! | keep a value for each fibre | [`fibre_local!`], [`Key`] |
+//! | run a handler again and again, without a stack while it is idle | [`activity`] |
 //! | **waiting** | |
-//! | lock, count, meet, tell, initialise once | [`sync`], after `std::sync` and more; it says which one |
+//! | lock, count, meet, notify, initialise once | [`sync`], after `std::sync` and more; it says which one |
 //! | pass values on | [`channel`] |
-//! | wait for one of several things, of whatever kind | [`select!`], [`mod@select`]; `docs/SELECT.md` |
+//! | wait for one of several things, of any kind | [`select!`], [`mod@select`]; `docs/SELECT.md` |
 //! | wait for time to pass | [`sleep`], [`sleep_until`], [`Interval`]; [`sleep_within`], which cancellation ends |
-//! | wait no longer than until a moment, or until cancelled | `…_timeout` and `…_within` forms, see [`Limit`] |
+//! | bound one wait by time, or by cancellation | `…_timeout` and `…_within` forms, see [`Limit`] |
 //! | bound every wait inside a closure | [`timeout`](fn@timeout), [`deadline`] |
 //! | end fibres from outside | [`CancelToken`], [`JoinHandle::cancel`]; [`cancellable`], [`shield`] |
 //! | **in and out** | |
 //! | connect, listen, send messages | [`net`] after `std::net`, [`os::unix::net`] |
 //! | read and write files, pipes, terminals, any descriptor | [`fs`], [`mod@io`] |
 //! | wait for signals, start programs | [`signal`], [`process`] |
-//! | await a future, or be awaited | [`block_on`], [`JoinFuture`], [`channel`]; `docs/ASYNC.md` |
+//! | wait for a future, or be awaited | [`block_on`], [`JoinFuture`], [`channel`]; `docs/ASYNC.md` |
 //! | **calls that keep their thread** | |
 //! | compute for long, while others go on | [`compute`], [`compute_within`]; [`Cluster::compute_cluster`] |
 //! | call code that blocks its kernel thread | [`blocking`], [`blocking_within`], [`BlockingPool`] |
@@ -105,11 +105,11 @@
 //! # Panic hooks
 //!
 //! A hook may block its fibre. Meanwhile its processor runs no other fibre, since a second panic on
-//! the kernel thread would end the process. After 100 ms it does, as the hook may wait for one of
-//! these fibres; a panic in one of them is then such a second panic. In a stripped program, which
-//! has no table of symbols, it does so after 20 ms. So write by `std::io` in hooks, or keep their
-//! waits short. `set_hook` blocks the kernel thread until all hooks have returned: in a fibre, call
-//! it within [`blocking`].
+//! the kernel thread would end the process. After 100 ms it does run others, as the hook may wait
+//! for one of them; a panic in one of these is then such a second panic. In a stripped program,
+//! without a symbol table, this happens after 20 ms. So write with `std::io` in hooks, or keep
+//! their waits short. `set_hook` blocks the kernel thread until all hooks have returned: in a
+//! fibre, call it within [`blocking`].
 //!
 //! # Conditions of soundness
 //!
@@ -121,8 +121,8 @@
 //!   thread-local for the time of a call (`scoped-tls`), **or in the initialiser of a crate's
 //!   values per thread** (`thread_local`).
 //!
-//! This is undefined behaviour, and no library can prevent it: std takes a thread for one flow of
-//! control. Connections, files, locks and channels in an initialiser are calls that may block. Use
+//! This is undefined behaviour, and no library can prevent it: std treats a thread as one flow of
+//! control. Calls on connections, files, locks and channels in an initialiser may block. Use
 //! [`fibre_local!`]: its initialisers may block. Or make the value before the fibres start, or do
 //! all of it within one [`blocking`], on a thread without fibres. `const` initialisers run no code.
 //! Builds with debug assertions report a fibre that waits or yields in an initialiser of std's, on
@@ -137,7 +137,7 @@
 //! ```
 //!
 //! A std `LazyLock`, `OnceLock` or `Once` with an initialiser that blocks the fibre is sound, but
-//! may hang: another fibre of the thread that asks for the value blocks the thread, which the
+//! may hang: if another fibre of the thread asks for the value, it blocks the thread that the
 //! initialiser needs. Use those of [`sync`].
 //!
 //! # The end of the process
@@ -185,7 +185,7 @@ pub use fibre_core::{WaitKind, WaitObject, Waiting, waits};
 pub use fibre_inspect::{Format, Metrics, dump, metrics};
 
 /// The event trace: what processors did, recorded while they did it. `FIBRE_TRACE` switches it on;
-/// `docs/INSIDE.md` tells what it shows.
+/// `docs/INSIDE.md` explains what it shows.
 pub mod trace {
     pub use fibre_core::trace_mark as mark;
     pub use fibre_inspect::write_trace as write;
@@ -200,8 +200,8 @@ pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, sta
 
 pub use fibre_core::{Placement, Priority, Revival, StealOrder, Stealing, migrate_to, spawn_now};
 
-/// Fibres that are run again and again, without an allocation: what serial queues, event handlers
-/// and actors are made of.
+/// Fibres that are run again and again, without an allocation: the base of serial queues, event
+/// handlers and actors.
 ///
 /// ```
 /// use fibre::activity::{Activity, Work};
@@ -258,14 +258,15 @@ pub mod topology {
     };
 }
 
-/// What fibres and threads wait on. A call blocks the fibre, or the thread if no fibre calls.
+/// What fibres and threads wait on. A call blocks the fibre, or the thread if the caller is not a
+/// fibre.
 ///
 /// # Which one do I want?
 ///
 /// | for | use |
 /// |---|---|
 /// | data that several fibres change | [`Mutex`](sync::Mutex); [`RwLock`](sync::RwLock) if most only read, and not just for a moment |
-/// | waiting until such data is as one wants | [`Condvar`](sync::Condvar) |
+/// | waiting until such data has changed as you want | [`Condvar`](sync::Condvar) |
 /// | at most *n* at a time | [`Semaphore`](sync::Semaphore); its [`permit`](sync::Semaphore::permit) is a guard |
 /// | "it has happened", for all who wait, now or later | [`Event`](sync::Event); for one of them [`AutoEvent`](sync::AutoEvent), [`Notify`](sync::Notify) |
 /// | the end of a changing number of jobs | [`WaitGroup`](sync::WaitGroup); [`group`](fn@group) for their results and errors, too |
@@ -281,7 +282,7 @@ pub mod topology {
 ///
 /// # What they have in common
 ///
-/// * A guard may be held over a call that blocks. All who want the lock wait as long.
+/// * A guard may be held over a call that blocks. Everybody who wants the lock waits that long.
 /// * Locks are not poisoned: after a panic the next holder finds the data as they were left.
 /// * Each call that waits has up to four forms, `lock`, `try_lock`, `lock_timeout` and
 ///   `lock_within`: see [`Limit`]. A [`timeout`](fn@timeout) around any of them ends it.
@@ -314,7 +315,7 @@ pub mod sync {
         SemaphorePermit, WaitGroup, WaitGroupGuard, contention, profile_contention,
     };
 
-    /// The kinds of lock that a mutex may have, over the whole barging spectrum.
+    /// The locks that a mutex may use, over the whole barging spectrum.
     ///
     /// ```
     /// use fibre::sync::{Mutex, lock::Baton};
@@ -337,7 +338,7 @@ pub mod channel {
 
 pub use fibre_sync::select;
 
-/// What [`select!`] waits for: anything, by arms.
+/// The arms that [`select!`] waits for.
 ///
 /// | to wait for | the arm | yields |
 /// |---|---|---|
@@ -425,7 +426,7 @@ pub use fibre_io::{BufferPool, IoChoices, Poller, PooledBuffer, UnknownPoller};
 #[doc(inline)]
 pub use fibre_io::fs;
 
-/// What `std::os` has: `fibre::os::unix::net` for `std::os::unix::net`.
+/// The counterparts of `std::os`: `fibre::os::unix::net` for `std::os::unix::net`.
 pub mod os {
     /// What `std::os::unix` has.
     ///
@@ -446,7 +447,7 @@ pub mod os {
     }
 }
 
-/// Pipes, after `std::io`; and whatever else has a descriptor that can be waited for.
+/// Pipes, after `std::io`; and any other descriptor that a fibre can wait for.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -484,9 +485,9 @@ pub use fibre_io::signal;
 #[doc(inline)]
 pub use fibre_io::process;
 
-/// Has SIGQUIT write a dump, and metrics told as the environment says, in every program that is
-/// linked to this library: the loader calls it before `main`, and it only notes functions that the
-/// first cluster will call.
+/// Sets up dumps on SIGQUIT, and metrics as the environment says, in every program that is linked
+/// to this library. The loader calls it before `main`, and it only notes functions that the first
+/// cluster will call.
 #[used]
 // SAFETY: the section holds the addresses of functions without arguments, as this is one.
 #[unsafe(link_section = ".init_array")]

@@ -1,26 +1,27 @@
-//! Spans of the crate `tracing` that stay with the fibre that has entered them.
+//! Keeps the spans of the crate `tracing` with the fibres that have entered them.
 //!
-//! `tracing` keeps the spans that are entered in thread-locals, and the fibres of a processor share
-//! these: without more, a line that one fibre logs is shown in the spans of another one that waits.
-//! [`layer`] makes a layer that notes which spans each fibre has entered. When the fibre leaves its
-//! stack, they are exited there, the innermost one first; before it goes on, on whichever thread,
-//! they are entered again. All layers of the subscriber see that, as they see it of a future that
-//! is instrumented: to those that measure, a span is idle while its fibre waits.
+//! `tracing` keeps entered spans in thread-locals, and the fibres of a processor share these.
+//! Without this module, a line that one fibre logs would appear in the spans of another, waiting
+//! one. [`layer`] makes a layer that notes which spans each fibre has entered. When the fibre
+//! leaves its stack, it exits them, the innermost one first; before it goes on, on any thread, it
+//! enters them again. All layers of the subscriber see that, as with an instrumented future: for
+//! layers that measure time, a span is idle while its fibre waits.
 //!
 #![cfg_attr(not(doctest), doc = include_str!("tracing/spans.md"))]
 //!
-//! What else is to be known:
+//! Notes:
 //!
-//! * A fibre that is spawned is in no span. Enter one of the spawner's in it:
+//! * A spawned fibre is in no span. Enter one of the spawner's in it:
 //!   `let span = Span::current(); spawn(move || span.in_scope(…))`. The same holds for the closure
 //!   of [`blocking`](crate::blocking), which runs on another thread.
-//! * A subscriber for a part of the program is to be set by [`with_default`] of this module. What
-//!   `tracing::subscriber::with_default` sets is the thread's, and all of its fibres have it.
-//! * Writers and layers must not block their fibre: `tracing` and its subscribers are not made for
-//!   other code of the thread that runs in the middle of a call. Those of std block the thread for
-//!   a moment, which is well; so do those of `tracing-appender`.
-//! * A span that is entered, with a guard that is leaked by `mem::forget`, is exited when its fibre
-//!   ends.
+//! * Set a subscriber for a part of the program with this module's [`with_default`]. A subscriber
+//!   set with `tracing::subscriber::with_default` belongs to the thread, and all of its fibres have
+//!   it.
+//! * Writers and layers must not block their fibre: `tracing` and its subscribers do not expect
+//!   other code on the thread in the middle of a call. Writers of std and of `tracing-appender`
+//!   block the thread for a moment, which is fine.
+//! * If the guard of an entered span is leaked with `mem::forget`, the span is exited when its
+//!   fibre ends.
 
 use crate::{SwitchHooks, SwitchReason, SwitchedFibre, TooLate, fibre_local, in_fibre};
 use std::cell::RefCell;
@@ -218,11 +219,11 @@ impl SwitchHooks for Follow {
     }
 }
 
-/// Calls `f` with a subscriber of its own, which the calling fibre keeps across its waits, and
-/// other fibres do not get. What `tracing::subscriber::with_default` is to threads; on a plain
-/// thread it is that. The subscriber need not have a [`layer`] of ours, but the process must have
-/// made one: otherwise this is the same as `tracing`'s own, and other fibres of the thread log to
-/// the subscriber while this one waits.
+/// Calls `f` with a subscriber of its own. The calling fibre keeps it across its waits, and other
+/// fibres do not get it. This is `tracing::subscriber::with_default` for fibres; on a plain thread
+/// it is the same. The subscriber need not have a [`layer`] of ours, but the process must have made
+/// one: otherwise this is the same as `tracing`'s own, and other fibres of the thread log to the
+/// subscriber while this one waits.
 ///
 #[cfg_attr(not(doctest), doc = include_str!("tracing/with_default.md"))]
 ///

@@ -1,8 +1,9 @@
-//! Choices with names: enums with values that the environment, builders in C and reports name.
+//! Named choices: enums with values that have names in the environment, in C builders and in
+//! reports.
 //!
-//! [`named_choice!`](named_choice) declares one. A value is a line there, with the name at
-//! its end. The list of all values, parsing, printing, and the text that says what would have been
-//! right follow from these lines, so a new value is in all of them at once.
+//! [`named_choice!`](named_choice) declares one. Each value is a line that ends with its name. The
+//! macro makes the list of all values, parsing, printing and the text of errors from these lines,
+//! so a new value is in all of them at once.
 
 use std::fmt;
 

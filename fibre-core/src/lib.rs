@@ -1,23 +1,23 @@
 //! The core of fibres: what they are and where they run.
 //!
 //! This crate has the mechanisms: contexts, stacks, queues, processors, clusters, and the one
-//! primitive of suspension, [`Wait::park`](internal::Wait::park). The objects that fibres wait for
-//! are made of it in `fibre-sync` and `fibre-io`; this crate knows neither. Programs use the facade
-//! crate `fibre`.
+//! primitive of suspension, [`Wait::park`](internal::Wait::park). `fibre-sync` and `fibre-io` build
+//! the objects that fibres wait for on it; this crate knows neither. Programs use the facade crate
+//! `fibre`.
 //!
 //! Folders, lowest first; each imports only from those above it in this list, and says at its top
 //! what its files are:
 //!
 //! | folder | what it is |
 //! |---|---|
-//! | `arch` | what the runtime asks of the CPU by instruction, but for the switch |
+//! | `arch` | the runtime's assembly, except the switch |
 //! | `choice` | enums with named values |
 //! | `sys` | this thread's processor; forked children; signal masks; standard error |
-//! | `sync` | atomics and the futex, real or loom's; a short lock; looking at what others own |
+//! | `sync` | atomics and the futex, real or loom's; a short lock; reads of others' data |
 //! | `stack` | stacks, and a computation on a stack of its own |
 //! | `queue` | intrusive queues |
 //! | `topology` | the machine, and how much of it this process may use |
-//! | `config` | every choice as a value, and the environment variables |
+//! | `config` | every setting as a value, and the environment variables |
 //! | `trace` | events that processors record, in a ring for each |
 //! | `idle` | how processors without work sleep, and how work wakes them |
 //! | `wait` | the wake side: the first waker wins; deadlines |
@@ -30,7 +30,7 @@
 //! | `spawn` | how a fibre begins and ends |
 //! | `cluster` | clusters, and what stops, pauses and watches them |
 //! | `blocking` | kernel threads for calls that block |
-//! | `api` | what users call to begin fibres |
+//! | `api` | the functions that start fibres |
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 

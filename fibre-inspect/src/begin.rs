@@ -6,13 +6,13 @@ use crate::{gdb, settings, trace, watch};
 use fibre_core::internal::on_first_cluster;
 use fibre_core::is_forked_child;
 
-/// From the start of the first cluster on, has the process write a dump when it gets SIGQUIT,
-/// unless the program handles that signal or has chosen to ignore it, or `FIBRE_QUIT` says
-/// otherwise; write its event trace as `FIBRE_TRACE` says; watch for what `FIBRE_MONITOR` and
-/// `FIBRE_DEADLOCK` ask for; and tell what `FIBRE_DEBUG`, `FIBRE_STATS`, `FIBRE_SCHEDTRACE` and
-/// `FIBRE_METRICS` ask for. A stack that is used up is reported with its innermost calls. A
-/// program that calls it has the script for gdb. Does nothing when it is called again. May be
-/// called before `main`.
+/// Sets up what the environment asks for, from the start of the first cluster on. On SIGQUIT the
+/// process writes a dump, unless the program handles that signal or has chosen to ignore it, or
+/// `FIBRE_QUIT` says otherwise. It writes its event trace as `FIBRE_TRACE` says, watches for what
+/// `FIBRE_MONITOR` and `FIBRE_DEADLOCK` name, and reports what `FIBRE_DEBUG`, `FIBRE_STATS`,
+/// `FIBRE_SCHEDTRACE` and `FIBRE_METRICS` name. The report of a stack overflow has the innermost
+/// calls. A program that calls this function contains the script for gdb. Further calls do nothing.
+/// May be called before `main`.
 pub fn begin_with_first_cluster() {
     gdb::keep();
     quit::keep();

@@ -1,4 +1,4 @@
-//! Cycles of fibres that each wait for what the next one has.
+//! Cycles of fibres that each wait for an object of the next one.
 
 use std::collections::HashMap;
 

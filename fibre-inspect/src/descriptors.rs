@@ -1,18 +1,16 @@
-//! Work that opens files, also when the program has used up its descriptors.
+//! Work that opens files, even when the program has used up its descriptors.
 //!
-//! A process has the most use for a dump when something leaks, and descriptors leak, too. So what
-//! looks at the process does so on a thread that has a table of descriptors of its own, with the
-//! standard ones and nothing else in it: there the limit leaves room. The kernel copies no other
-//! entries for that (`close_range` with `CLOSE_RANGE_UNSHARE`), so no file of the program's stays
-//! open longer. Such a thread lives for one piece of work only: what the program does with its
-//! standard error from then on it would not see.
+//! A dump is most useful when something leaks, and descriptors leak, too. So a thread with a
+//! descriptor table of its own does such work. That table has only the standard descriptors, so the
+//! limit leaves room there. The kernel copies no other entries (`close_range` with
+//! `CLOSE_RANGE_UNSHARE`), so none of the program's files stays open longer. Such a thread lives
+//! for one piece of work only: it would not see later changes of the program's standard error.
 //!
-//! The runtime's own descriptors are not in that table either, and their numbers may be others'
-//! there. So what wakes processors, as a look at all fibres does, is called on the thread that
-//! waits for the work ([`with_shared_descriptors`]).
+//! The runtime's own descriptors are not in that table either, and their numbers may belong to
+//! others there. So the thread that waits for the work runs whatever wakes processors, such as a
+//! look at all fibres ([`with_shared_descriptors`]).
 //!
-//! Without memory for a thread, and on kernels before 5.9, the work is done with the table that all
-//! share.
+//! Without memory for a thread, and on kernels before 5.9, the work uses the shared table.
 
 use crate::stack::memory;
 use fibre_core::internal::has_addresses;

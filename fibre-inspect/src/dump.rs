@@ -21,20 +21,21 @@ pub enum Format {
     Json,
 }
 
-/// Writes all fibres of the process that have started: what each does or waits for, who has that,
-/// and its stack, with the names of functions. Fibres with equal stacks are reported together. What
-/// `kill -QUIT` writes is the same.
+/// Writes all started fibres of the process: what each does or waits for, who holds that, and its
+/// stack, with the names of functions. Fibres with equal stacks are reported together. `kill -QUIT`
+/// writes the same.
 ///
-/// One cluster after the other stands still for it, while its fibres are looked at (some
-/// microseconds for each fibre), and for up to 20 ms, rarely 40, if some fibre does not switch. The
-/// stack of a fibre that runs comes from its thread, which is asked by SIGPROF unless it is in a
-/// system call. A call that the kernel does not take up again after a signal (`nanosleep`, `poll`)
-/// may then end with EINTR. Symbols are read when all go on again, and the text is written last.
+/// One cluster after the other stands still while the dump looks at its fibres: some microseconds
+/// for each fibre, and up to 20 ms, rarely 40, if some fibre does not switch. The stack of a
+/// running fibre comes from its thread, which the dump asks with SIGPROF unless the thread is in a
+/// system call. A call that the kernel does not restart after a signal (`nanosleep`, `poll`) may
+/// then end with EINTR. The dump reads symbols when all clusters go on again, and writes the text
+/// last.
 ///
 /// Blocks the fibre, or the thread if the caller is not a fibre; writing blocks as the writer does.
-/// No lock of the program is waited for, and none of the runtime for longer than 2 s: the dump says
-/// what could not be read. How the time of waits and the holders of mutexes are found is as for
-/// [`waits`](fibre_core::waits).
+/// It waits for no lock of the program, and for none of the runtime longer than 2 s: the dump says
+/// what it could not read. It finds the times of waits and the holders of mutexes as
+/// [`waits`](fibre_core::waits) does.
 ///
 /// ```
 /// use fibre::Format;
@@ -51,20 +52,20 @@ pub enum Format {
 ///
 /// # Errors
 ///
-/// The writer's; [`Unsupported`](io::ErrorKind::Unsupported) in a forked child; and where no thread
-/// can be started to look for a fibre.
+/// The writer's; [`Unsupported`](io::ErrorKind::Unsupported) in a forked child; and if a fibre
+/// calls and no thread can be started to look.
 pub fn dump(output: &mut impl Write, format: Format) -> io::Result<()> {
     let (content, _) = content(format)?;
     output.write_all(content.as_bytes())?;
     output.flush()
 }
 
-/// What [`dump`] writes, and how many fibres there are. For layers above. Blocks as that does, but
+/// The text of [`dump`], and the number of fibres. For layers above. Blocks as that does, except
 /// for the writing.
 ///
 /// # Errors
 ///
-/// As [`dump`], but for the writer's.
+/// As [`dump`], except the writer's.
 pub fn content(format: Format) -> io::Result<(String, usize)> {
     if is_forked_child() {
         return Err(io::ErrorKind::Unsupported.into());

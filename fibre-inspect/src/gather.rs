@@ -1,11 +1,11 @@
-//! All fibres, as they are while their clusters stand still.
+//! All fibres, in their state while their clusters stand still.
 //!
 //! A gatherer takes its memory before a cluster stands still, and none while it does
-//! ([`FibreVisitor`]). Stacks are walked at once, as they are gone a moment later. Equal ones,
-//! which most are, are kept once. The kernel copies each stack: so it does no harm that some belong
-//! to a processor that does not stand still, which may run the fibre, and end it, at any time.
+//! ([`FibreVisitor`]). It walks stacks at once, as they are gone a moment later. It keeps equal
+//! stacks once; most are equal. The kernel copies each stack. So it is harmless that some belong to
+//! a processor that does not stand still, which may run and end the fibre at any time.
 //!
-//! What threads do that do not stand still is asked when all others go on again.
+//! The gatherer asks about threads that do not stand still when all others go on again.
 
 use crate::descriptors::with_shared_descriptors;
 use crate::sample::{self, Sample};
@@ -49,7 +49,7 @@ const MORE: usize = 4096;
 pub(crate) enum State {
     /// It runs, and does not switch.
     Runs,
-    /// It could run, but its processor runs another fibre that does not switch.
+    /// It could run, but another fibre keeps its processor and does not switch.
     Behind,
     /// It waits.
     Waits,
@@ -60,7 +60,7 @@ pub(crate) enum State {
 /// A fibre.
 #[derive(Debug, Clone)]
 pub(crate) struct Fibre {
-    /// Its number; zero: it is not known which fibre it is.
+    /// Its number; zero: unknown.
     pub id: u64,
     /// Where its name is in [`Gathered::names`]; empty: it has none.
     pub name: Range<usize>,
@@ -120,9 +120,9 @@ pub(crate) struct Gathered {
     pub frames: Vec<usize>,
     /// All stacks that differ.
     pub stacks: Vec<Stack>,
-    /// What could not be read.
+    /// Data that could not be read.
     pub unread: Vec<String>,
-    /// Fibres that there was no room for, as they came too late.
+    /// Fibres that came too late, so that there was no room for them.
     pub omitted: usize,
     /// Processors that did not show their fibres.
     pub missed: usize,

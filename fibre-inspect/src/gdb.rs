@@ -1,8 +1,8 @@
 //! The script for gdb, in the section where gdb looks for scripts.
 //!
-//! gdb loads it with the program, or with the C library, where its `auto-load safe-path` allows
-//! that, also if the file has been stripped. `#![debugger_visualizer]` would do the same, but only
-//! in builds with debug information.
+//! gdb loads it with the program, or with the C library, if its `auto-load safe-path` allows that,
+//! even if the file has been stripped. `#![debugger_visualizer]` would do the same, but only in
+//! builds with debug information.
 
 /// The script.
 const SCRIPT: &str = include_str!("../gdb/fibre.py");

@@ -1,35 +1,35 @@
-//! All that looks at a process from outside: dumps, metrics, event traces, and what watches.
+//! Everything that looks at a process from outside: dumps, metrics, event traces, watches.
 //!
-//! Programs call [`dump`](dump::dump) by the crate `fibre`, or send themselves SIGQUIT; C programs
-//! call `fibre_dump`. A thread may watch for processors that do not switch and for deadlocks.
-//! [`metrics`](metrics::metrics) is what processors have done so far.
-//! Modules, lowest first; each imports only from those above it in this list:
+//! Programs call [`dump`](dump::dump) through the crate `fibre`, or send themselves SIGQUIT; C
+//! programs call `fibre_dump`. A thread may watch for processors that do not switch and for
+//! deadlocks. [`metrics`](metrics::metrics) returns what processors have done so far. Modules,
+//! lowest first; each imports only from those above it in this list:
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `arch` | what is asked of the CPU |
+//! | `arch` | the crate's code for one kind of CPU |
 //! | `stack` | memory that may not be there, unwind tables, and walking up a stack that does not run |
-//! | `descriptors` | work that opens files, also when the program has no descriptor left |
+//! | `descriptors` | work that opens files, even when the program has no descriptor left |
 //! | `request` | the word that asks a thread for its registers |
-//! | `threads` | what a kernel thread does, as the kernel says |
-//! | `sample` | the stack of a thread that runs |
-//! | `gather` | all fibres, as they are while their clusters stand still |
+//! | `threads` | the state of a kernel thread, as the kernel reports it |
+//! | `sample` | the stack of a running thread |
+//! | `gather` | all fibres, in their state while their clusters stand still |
 //! | `symbols` | which functions and lines addresses belong to |
-//! | `names` | names of functions at a length that one can read |
+//! | `names` | shortens names of functions to a readable length |
 //! | `cycles` | cycles of fibres that wait for each other |
-//! | `report` | what a dump has: groups of fibres with equal stacks, cycles of owners |
+//! | `report` | the content of a dump: groups of fibres with equal stacks, cycles of owners |
 //! | `form` | the two forms of a report: text and JSON |
 //! | `dump` | the call |
-//! | `output` | writing to where somebody may read, or nobody |
+//! | `output` | writing to a place that perhaps nobody reads |
 //! | `notifier` | the word that a thread sleeps on until it is asked for something |
-//! | `page` | the page that `fibre-top` reads, and what it says |
+//! | `page` | the page that `fibre-top` reads, and its content |
 //! | `metrics` | what processors have done so far: a value, lines, a server |
 //! | `settings` | `FIBRE_DEBUG=config`: the settings that hold |
 //! | `signal` | SIGQUIT, which asks for a dump, and the fault of a stack overflow |
 //! | `trace` | the event trace: its file, and SIGUSR2, which asks for it |
-//! | `watch` | the thread that tells of processors that do not switch, and of deadlocks |
+//! | `watch` | the thread that reports processors that do not switch, and deadlocks |
 //! | `gdb` | the script for gdb |
-//! | `begin` | what begins with the first cluster |
+//! | `begin` | what starts with the first cluster |
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 

@@ -1,10 +1,9 @@
-//! Names of functions at a length that one can read.
+//! Shortens names of functions to a readable length.
 //!
-//! Where debug information has lines only, names come from the table of symbols, with all of their
-//! generic arguments: a call of an iterator may then take kilobytes. Of a name that is too long the
-//! innermost arguments are left out first: `Vec<Option<A<B>>>` becomes `Vec<Option<…>>`, then
-//! `Vec<…>`. Of `<Type as Trait>::method` the type and the trait are kept as long as any argument
-//! is.
+//! If debug information has lines only, names come from the symbol table, with all of their generic
+//! arguments: the name of an iterator's method may then take kilobytes. A name that is too long
+//! first loses its innermost arguments: `Vec<Option<A<B>>>` becomes `Vec<Option<…>>`, then
+//! `Vec<…>`. `<Type as Trait>::method` keeps the type and the trait as long as any argument.
 
 use std::borrow::Cow;
 
@@ -40,8 +39,8 @@ pub(crate) fn cut(name: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{LEFT_OUT}{tail}"))
 }
 
-/// The name without the arguments that lie deeper than `level` brackets; those of a bracket with
-/// which the name begins lie one level less deep. `None`: its brackets hold no arguments.
+/// The name without the arguments that lie deeper than `level` brackets. Arguments in a bracket at
+/// the name's beginning lie one level less deep. `None`: its brackets hold no arguments.
 fn cut_below(name: &str, level: usize) -> Option<String> {
     let base = level + usize::from(name.starts_with('<'));
     let (mut depth, mut before) = (0_usize, ' ');

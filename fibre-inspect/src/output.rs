@@ -1,7 +1,7 @@
-//! Writing to where somebody may read, or nobody.
+//! Writing to a place that perhaps nobody reads.
 //!
-//! A pipe that nobody reads must not hold up its writer for ever. So what is long is written in
-//! pieces, each as soon as it can be, and is given up when that takes too long.
+//! A pipe that nobody reads must not block its writer for ever. So a long text is written in
+//! pieces, each as soon as possible, and given up when that takes too long.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr, write};

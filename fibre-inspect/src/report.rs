@@ -1,7 +1,7 @@
-//! What a dump has: groups of fibres with equal stacks, and cycles of owners.
+//! The content of a dump: groups of fibres with equal stacks, and cycles of owners.
 //!
-//! Fibres that run and keep their processors come first, and then groups by their size: what one
-//! fibre does that no other does is worth more than what a thousand do.
+//! Fibres that keep their processors come first, then groups by size: a fibre that does something
+//! unique says more than a thousand that do the same.
 
 use crate::cycles::cycles;
 use crate::gather::{Fibre, Gathered, State};
@@ -32,7 +32,7 @@ pub(crate) struct Group {
 pub(crate) struct Report<'m> {
     pub found: Gathered,
     pub groups: Vec<Group>,
-    /// Cycles of fibres that each wait for what the next one has.
+    /// Cycles of fibres that each wait for an object of the next one.
     pub cycles: Vec<Vec<u64>>,
     /// The places of fibres, by their numbers.
     by_id: HashMap<u64, usize>,

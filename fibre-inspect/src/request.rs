@@ -1,4 +1,4 @@
-//! The word that one thread asks another by, in a signal handler, for its registers.
+//! The word that one thread uses to ask another, in a signal handler, for its registers.
 //!
 //! ```text
 //!            ask()            take()            finish()
@@ -7,14 +7,14 @@
 //!    └──── give_up() ───┴──────────── collect() ────────────┘
 //! ```
 //!
-//! The word has the number of the thread that is asked, too. So the handler of a thread that was
-//! asked before, and comes late, takes no question that is another thread's by now.
+//! The word also has the number of the asked thread. So a late handler, of a thread that was asked
+//! before, does not take another thread's question.
 //!
-//! What the answer is written to belongs to the asker, but to the answerer while the word is Taken.
-//! An asker that has given up knows that no answer will be written: a handler that runs later finds
-//! nothing to take. If the answer is being written, the asker has to wait for its end. It may leave
-//! that to the next question: until the answer is there, no other thread is asked, and then it is
-//! thrown away, as it belongs to nobody any more.
+//! The memory for the answer belongs to the asker, but to the answerer while the word is Taken. An
+//! asker that has given up knows that no answer will be written: a later handler finds nothing to
+//! take. If the answer is being written, the asker must wait until that has ended. It may leave
+//! that to the next question: no other thread is asked until the answer is there, which is then
+//! discarded, as nobody wants it any more.
 //!
 //! # Memory ordering
 //!
@@ -75,7 +75,7 @@ impl Request {
         Self(AtomicU64::new(IDLE))
     }
 
-    /// Makes room for a question: throws away an answer that nobody has collected. `false`: that
+    /// Makes room for a question: discards an answer that nobody has collected. `false`: that
     /// answer is still being written, so nothing may be asked. Called by the only asker.
     #[must_use]
     pub fn make_room(&self) -> bool {

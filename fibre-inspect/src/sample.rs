@@ -1,14 +1,14 @@
-//! The stack of a thread that runs.
+//! The stack of a running thread.
 //!
-//! A thread that is in a system call is in no hurry: the kernel says where its stack is and where
+//! A thread in a system call stays there for a while: the kernel says where its stack is and where
 //! it goes on ([`crate::threads`]), and the stack is copied, unless the thread has gone on
-//! meanwhile. Most unwind tables want no more registers than that. For one that does, and for a
-//! thread that computes, a signal asks the thread itself: its handler copies registers and stack,
-//! and lets it go on. Nobody waits for the thread for long: it may never answer.
+//! meanwhile. Most unwind tables need no other registers. If one does, or if the thread computes, a
+//! signal asks the thread itself: its handler copies registers and stack, and lets it go on. Nobody
+//! waits for the thread for long, as it may never answer.
 //!
-//! The signal is SIGPROF, the one that processors let in for profilers. Handlers of the program
-//! keep theirs: what is not an answer is passed on. Once installed, the handler stays, as a signal
-//! may come late.
+//! The signal is SIGPROF, which processors let in for profilers. The program's handlers keep their
+//! signals: ours passes on a signal that is not a question. Once installed, the handler stays, as a
+//! signal may come late.
 
 use crate::request::{GaveUp, Request};
 use crate::stack::memory;

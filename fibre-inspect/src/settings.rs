@@ -1,4 +1,4 @@
-//! `FIBRE_DEBUG=config`: the settings that hold, and where each came from.
+//! `FIBRE_DEBUG=config`: the settings in force, and where each came from.
 
 use crate::output::write_error_within;
 use fibre_core::internal::{

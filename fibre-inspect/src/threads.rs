@@ -1,4 +1,4 @@
-//! What a kernel thread of this process does, as the kernel says.
+//! The state of a kernel thread of this process, as the kernel reports it.
 
 use std::fmt;
 use std::fs;

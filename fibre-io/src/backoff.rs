@@ -1,9 +1,9 @@
-//! What accepting does when the process is out of descriptors.
+//! How accepting behaves when the process is out of descriptors.
 //!
-//! The connection that could not be accepted stays in the backlog, and an edge-triggered listener
+//! A connection that could not be accepted stays in the backlog, and an edge-triggered listener
 //! gets no new edge for it. Trying again at once would spin, and waiting for an edge would hang. So
 //! the error goes to the caller, and its *next* accept waits first: until this runtime closes a
-//! descriptor, or, in case foreign code closes one, for a time that doubles from 1 ms to 100 ms.
+//! descriptor, or, as foreign code may close one, for a time that doubles from 1 ms to 100 ms.
 
 use crate::timeout::{Clock, Timeout, earlier, origin};
 use fibre_core::internal::Waiter;

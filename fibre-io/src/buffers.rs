@@ -3,8 +3,8 @@
 //! A connection needs a buffer while it reads and parses a request, and most connections are idle
 //! most of the time. So a connection should take a buffer when there is something to read
 //! ([`TcpStream::read_with`](crate::net::TcpStream::read_with)), and give it back before it waits.
-//! Then there are only as many buffers as are in use, and these are in the CPU's caches. For the
-//! same reason the buffer that was given back last is taken first.
+//! Then only buffers in use exist, and these are in the CPU's caches. For the same reason the
+//! buffer that came back last is taken first.
 
 use fibre_core::internal::ShortLock;
 use std::fmt;
@@ -59,8 +59,7 @@ impl BufferPool {
         }
     }
 
-    /// A buffer with unspecified contents: zeros, or what an earlier user has left. Blocks
-    /// nothing.
+    /// A buffer with unspecified contents: zeros, or an earlier user's bytes. Blocks nothing.
     #[inline]
     #[must_use]
     pub fn take(&self) -> PooledBuffer<'_> {

@@ -1,4 +1,4 @@
-//! What a cluster's builder, or else the environment, chooses about I/O.
+//! The settings of I/O, from a cluster's builder or else the environment.
 //!
 //! With each cluster, fibre-core keeps one word for the layers above; this module defines its bits.
 //! A field that is zero has not been chosen, and then the environment decides.
@@ -9,14 +9,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// Makes [`Poller`] of fibre-core's table.
+/// Makes [`Poller`] from fibre-core's table.
 macro_rules! poller {
     ($($variant:ident, $name:literal, $_start:path, $about:literal;)*) => {
         /// The poller of a cluster, which waits in the kernel for its descriptors. Source: thesis,
         /// section 3.4.3, for all but the first two.
         ///
-        /// Each has a name, which the environment variable takes. See docs/decisions/0020 for what
-        /// they cost.
+        /// The environment variable takes their names. docs/decisions/0020 compares their costs.
         ///
         /// ```
         /// use fibre::Poller;
@@ -80,7 +79,7 @@ impl FromStr for Poller {
     }
 }
 
-/// The choices about I/O of a cluster that is being built.
+/// The I/O settings of a cluster that is being built.
 ///
 /// ```
 /// use fibre::{IoChoices, Poller};

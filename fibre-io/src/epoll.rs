@@ -41,7 +41,7 @@ pub(crate) struct Event {
     pub fd: RawFd,
     /// The owner that registered it.
     pub generation: u32,
-    /// There is something to read or to accept, or the end.
+    /// There is something to read or accept, or the stream has ended.
     pub readable: bool,
     /// There is room to write, or the connection is made.
     pub writable: bool,

@@ -1,7 +1,7 @@
 //! Reading and writing through a value, as through a reference to it.
 //!
 //! Objects of this crate are read and written through shared references, so that several fibres may
-//! use one. These macros make the same of the value itself. So what a call does is written once, in
+//! use one. These macros do the same for the value itself. So a call is written once, in
 //! `impl Read for &T` and `impl Write for &T`, beside the type.
 
 /// `impl Read for T` by `impl Read for &T`.

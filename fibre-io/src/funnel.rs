@@ -1,4 +1,4 @@
-//! The funnel: how a call that would block its thread is made to wait. All I/O goes through it.
+//! The funnel: makes a call that would block its thread wait instead. All I/O goes through it.
 //!
 //! ```text
 //!   look at the gate ──► drained, and events are sure to come ──► wait at the gate ──┐
@@ -10,20 +10,20 @@
 //!     └─────────────────────────────────────┴──────────────── the gate wakes the call┘
 //! ```
 //!
-//! The order of steps keeps every event:
+//! The order of its steps loses no event:
 //!
-//! 1. The call takes a snapshot of the gate before each try. What the try finds is recorded against
-//!    that snapshot, so an event that came meanwhile is not cleared (`gate::word`).
+//! 1. The call takes a snapshot of the gate before each try. It records the result against that
+//!    snapshot, so an event that came meanwhile is not cleared (`gate::word`).
 //! 2. A call that would block makes sure that events come *before* it waits. Registering reports
-//!    the present state, so what came before the registration is an event, too.
+//!    the present state, so earlier data makes an event, too.
 //! 3. A call that was woken and does not use the event up wakes the next waiter.
-//! 4. A call that has run out of time tries once more before it fails. It so finds what came while
-//!    its processor did not poll for events.
+//! 4. A call that has run out of time tries once more before it fails. So it finds data that came
+//!    while its processor did not poll for events.
 //!
-//! Callers differ in what owns the descriptor; their [`Policy`] says so: an object of this runtime
-//! ([`Source`](crate::Source)), or a number that any code may close (`raw::Call`). *Untold*
-//! operations are those that no event reports: they pause between tries instead of waiting at the
-//! gate, and leave what is known of the direction to other calls.
+//! Each caller's [`Policy`] says what owns the descriptor: an object of this runtime
+//! ([`Source`](crate::Source)), or a number that any code may close (`raw::Call`). No event reports
+//! an *untold* operation: it pauses between tries instead of waiting at the gate, and does not
+//! record what it finds.
 
 use crate::descriptor::use_count::InUse;
 use crate::gate::single::{Gate, Turn};
@@ -58,10 +58,10 @@ pub enum Left {
     More,
 }
 
-/// For [`Policy::run`]: events report when the operation may succeed.
+/// For [`Policy::run`]: an event reports that the operation may succeed.
 pub const TOLD: bool = true;
 
-/// For [`Policy::run`]: no event reports when the operation may succeed.
+/// For [`Policy::run`]: no event reports that the operation may succeed.
 pub const UNTOLD: bool = false;
 
 /// What the funnel asks of whatever has the descriptor.

@@ -3,8 +3,8 @@
 //! A call that would block the kernel thread blocks the fibre instead. All I/O goes through one
 //! funnel, `funnel::Policy::run`. It tries the system call. If the call would block, the funnel
 //! makes sure that the descriptor is registered with the poller's epoll instance (lazily, once,
-//! edge-triggered), waits at the gate of that direction, and tries again. Called outside a fibre,
-//! the same functions block the thread.
+//! edge-triggered), waits at the gate of that direction, and tries again. Outside of a fibre, the
+//! same functions block the thread.
 //!
 //! Modules, lowest first:
 //!
@@ -14,13 +14,13 @@
 //! | `buffers` | buffers that connections share |
 //! | `forward` | reading and writing through a value, as through a reference |
 //! | `sequence_cursor` | a cursor into a count of arrivals |
-//! | `shut_down` | listeners that are shut down, which the kernel does not report |
-//! | `config` | the choices of each cluster |
+//! | `shut_down` | detects listeners that are shut down, which the kernel does not report |
+//! | `config` | the settings of each cluster |
 //! | `gate` | readiness of one direction, and the fibres that wait for it |
 //! | `epoll` | one epoll instance, as the kernel has it |
 //! | `descriptor` | one slot for each descriptor's number: its owner, its users, its gates |
-//! | `retry` | what calls do between tries besides waiting at a gate |
-//! | `funnel` | how a call that would block is made to wait |
+//! | `retry` | yields and pauses between the tries of a call |
+//! | `funnel` | makes a call that would block wait instead |
 //! | `task_turn` | how tasks of asynchronous code wait at a gate |
 //! | `poll_words` | the words that decide which processor or thread polls |
 //! | `poller` | the pollers, which wait in the kernel for descriptors |
@@ -28,8 +28,8 @@
 //! | `source` | a descriptor with its slot |
 //! | `transfer` | computations of every call that moves bytes |
 //! | `readiness`, `poll` | waiting for several descriptors |
-//! | `pollable` | any descriptor that can be waited for |
-//! | `copy` | from one to another inside the kernel |
+//! | `pollable` | any descriptor that a fibre can wait for |
+//! | `copy` | copying inside the kernel |
 //! | `net` | TCP, UDP and Unix sockets, after std's |
 //! | `pipe` | pipes, after `std::io::pipe` |
 //! | `fs` | files, after `std::fs` |

@@ -1,9 +1,8 @@
-//! Pipes, after `std::io::pipe`: the same names, the same meanings, but what blocks is the
-//! fibre.
+//! Pipes, after `std::io::pipe`: the same names and meanings, but calls block the fibre.
 //!
-//! A short read means that the pipe is empty, which saves the read that would find it so. This does
-//! not hold if a writer has the pipe keep packets apart (`O_DIRECT`), nor for a terminal or
-//! whatever else a foreign descriptor may be. So only pipes that were made here rely on it.
+//! A short read means that the pipe is empty, which saves the read that would find that out. This
+//! does not hold if a writer makes the pipe keep packets apart (`O_DIRECT`), nor for a terminal or
+//! another foreign descriptor. So only pipes that were made here rely on it.
 //!
 //! A pipe has no call that writes without SIGPIPE. Processors have the signal blocked, so
 //! a fibre that writes to a pipe without readers gets `BrokenPipe` and nothing else; a
@@ -36,8 +35,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Whoever gets the writing end must not switch it to packets (`O_DIRECT`), unless the reading end
-/// is converted, by [`into_std`](PipeReader::into_std) and back.
+/// The owner of the writing end must not switch it to packets (`O_DIRECT`), unless the reading end
+/// is converted, with [`into_std`](PipeReader::into_std) and back.
 ///
 /// # Errors
 ///

@@ -1,15 +1,14 @@
-//! Waiting for several descriptors at once, after `poll(2)`: the answer is the present state,
-//! however often the caller asks.
+//! Waiting for several descriptors at once, after `poll(2)`: each call returns the present state.
 //!
 //! A descriptor that belongs to an object of this runtime has gates, and the call waits at them
-//! (`gates`). The call puts all its other descriptors into an epoll instance of its own, which is
-//! in turn a descriptor with gates. When the call ends, nothing of it is left anywhere.
+//! (`gates`). The call puts all other descriptors into an epoll instance of its own, which is in
+//! turn a descriptor with gates. The call leaves nothing behind.
 //!
-//! The answer is never an event, which only says when to look, but that of a `poll(2)` that does
-//! not wait. A descriptor may get an owner, or lose it, while a call waits for it. A slot that
+//! The answer never comes from an event, which only says when to look, but from a `poll(2)` that
+//! does not wait. A descriptor may get an owner, or lose it, while a call waits for it. A slot that
 //! loses its owner wakes its waiters. Each waiter checks every time that the owners are still the
-//! same, and begins anew if they are not. For a descriptor that cannot be waited for, like a file,
-//! `poll(2)` says at once that reads and writes do not block.
+//! same, and begins anew if they are not. For a descriptor without events, like a file, `poll(2)`
+//! says at once that reads and writes do not block.
 
 mod ready_arm;
 
@@ -110,7 +109,7 @@ impl AsFd for PollFd<'_> {
 /// Waits until one of the descriptors meets a condition asked about, or has an error; returns how
 /// many do. Blocks the fibre, or the thread if the caller is not a fibre.
 ///
-/// Several fibres may wait for one descriptor, in this and other ways. All of them are told; the
+/// Several fibres may wait for one descriptor, in this and other ways. All of them wake up; the
 /// first to read gets the data.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! Any descriptor that can be waited for: timers, event counters, terminals, watches of
+//! Any descriptor that a fibre can wait for: timers, event counters, terminals, watches of
 //! directories, sockets of other libraries.
 
 use crate::forward::{reads_as_reference, writes_as_reference};
@@ -15,9 +15,8 @@ use std::time::{Duration, Instant};
 /// A holder of a descriptor, with calls that block the fibre instead of the thread.
 ///
 /// It owns the value it is made of, or borrows it: a reference and a [`BorrowedFd`] have a
-/// descriptor, too. The descriptor is made non-blocking, which concerns all who share its open
-/// file, also other processes (a terminal). [`into_inner`](Self::into_inner) makes it blocking
-/// again.
+/// descriptor, too. The descriptor becomes non-blocking for everybody who shares its open file,
+/// even other processes (a terminal). [`into_inner`](Self::into_inner) makes it blocking again.
 ///
 /// ```
 /// use fibre::io::Pollable;
@@ -45,9 +44,9 @@ impl<T: AsFd> Pollable<T> {
     ///
     /// # Errors
     ///
-    /// `Unsupported` for a file or directory, which cannot be waited for and block the thread
-    /// instead: [`blocking`](fibre_core::blocking) is for these. `AlreadyExists` if another object
-    /// of this runtime has the descriptor. Those of `fcntl`.
+    /// `Unsupported` for a file or directory, which block the thread instead of reporting
+    /// readiness: use [`blocking`](fibre_core::blocking) for these. `AlreadyExists` if another
+    /// object of this runtime has the descriptor. Those of `fcntl`.
     pub fn new(inner: T) -> io::Result<Self> {
         match FileType::from_raw_mode(fstat(&inner)?.st_mode) {
             FileType::RegularFile | FileType::Directory | FileType::BlockDevice => {

@@ -3,7 +3,7 @@
 use rustix::event::PollFlags;
 use std::ops::{BitAnd, BitOr, BitOrAssign};
 
-/// A set of conditions of a descriptor, as `poll` has them.
+/// A set of conditions of a descriptor, as in `poll`.
 ///
 /// ```
 /// use fibre::io::Readiness;

@@ -1,13 +1,12 @@
-//! What calls do between tries besides waiting at a gate: they let other fibres run, or pause.
+//! What calls do between tries instead of waiting at a gate: they let other fibres run, or pause.
 //!
-//! Two calls of Unix sockets can find no room and get no event when there is room again: `connect`
-//! to a listener with a full queue, and `sendto` to a full socket from one that is not connected to
-//! it. A blocking call waits for room inside the kernel. Here the fibre first yields a few times,
-//! as the fibre that makes room may be among the others. Then it sleeps between tries, from 50 µs
-//! to 5 ms.
+//! Two calls on Unix sockets get no event when there is room again: `connect` to a listener with a
+//! full queue, and `sendto` to a full socket from an unconnected one. A blocking call waits for
+//! room inside the kernel. Here the fibre first yields a few times, as another fibre of its
+//! processor may make room. Then it sleeps between tries, from 50 µs to 5 ms.
 //!
-//! Fibres that wait so have no order, and a busy newcomer that takes the room can keep one of them
-//! out.
+//! Fibres that wait in this way have no order, and busy newcomers that take the room can starve one
+//! of them.
 
 use crate::config::yields_before_read;
 use crate::gate::single::Turn;

@@ -1,8 +1,8 @@
-//! Listeners that are shut down, which the kernel does not report by itself.
+//! Detects listeners that are shut down, which the kernel does not report by itself.
 //!
-//! A TCP socket that was shut down listens no more, and accepting fails with `EINVAL`. A Unix
-//! socket refuses new clients, and a blocking call fails in the same manner. But a non-blocking
-//! call gets `EAGAIN` for ever, as if a client might come.
+//! A TCP socket that was shut down no longer listens, and accepting fails with `EINVAL`. A Unix
+//! socket refuses new clients, and a blocking call fails in the same way. But a non-blocking call
+//! gets `EAGAIN` for ever, as if a client might come.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;

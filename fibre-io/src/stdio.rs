@@ -1,18 +1,17 @@
-//! Standard input, output and error, after std's: what blocks is the fibre.
+//! Standard input, output and error, after std's, but calls block the fibre.
 //!
-//! The program shares these descriptors with the one that has started it, a shell and its terminal
-//! say. So they must not be made non-blocking: that would be so for all who share them. A call is
-//! made in steps, each for what the one before could not do:
+//! The program shares these descriptors with its parent, such as a shell and its terminal. So they
+//! must not become non-blocking, as they would for everybody who shares them. A call is made in
+//! steps; each step is for cases that the one before could not do:
 //!
-//! 1. without waiting, which can be asked for call by call (`RWF_NOWAIT`) with pipes, sockets, and
-//!    what is cached of files;
+//! 1. without waiting, with a flag of the call (`RWF_NOWAIT`): pipes, sockets, and cached parts of
+//!    files;
 //! 2. once more, after `poll` has said that it would not wait;
-//! 3. on a thread that may block: of a terminal, which does not know of calls that do not wait; of
-//!    a file that is not cached; or because another reader was faster.
+//! 3. on a thread that may block: for a terminal, which does not support that flag; for a file that
+//!    is not cached; or because another reader was faster.
 //!
-//! A lock keeps the bytes of one caller together, and its holder may wait for long. So calls that
-//! take it for themselves wait for it as they wait for the descriptor: until the fibre is
-//! cancelled.
+//! A lock keeps one caller's bytes together, and its holder may wait for long. So calls that take
+//! the lock themselves wait for it as they wait for the descriptor: until the fibre is cancelled.
 
 use crate::forward::{reads_as_reference, writes_as_reference};
 use crate::poll::{PollFd, Readiness, poll};
@@ -125,9 +124,9 @@ static INPUT: LazyLock<Mutex<BufReader<Raw<io::Stdin>>>> =
 /// A handle of the process' standard input. See [`std::io::Stdin`]. The two share no buffer: read
 /// by one of them only.
 ///
-/// Reads block the fibre, or the thread if the caller is not a fibre; whatever the input is, and
-/// without making it non-blocking for others who have it. A process in a terminal's background gets
-/// an error, where it would be stopped otherwise, since processors block SIGTTIN.
+/// Reads block the fibre, or the thread if the caller is not a fibre, whatever the input is. They
+/// do not make it non-blocking for others who have it. A process in a terminal's background gets an
+/// error instead of being stopped, since processors block SIGTTIN.
 #[derive(Debug)]
 pub struct Stdin(());
 
@@ -245,10 +244,10 @@ macro_rules! output {
         #[doc = concat!("A handle of the process' standard ", $what, ". See [`std::io::", stringify!($name), "`], with")]
         /// which it shares no buffer.
         ///
-        /// What a call writes, or all calls while it is [locked](Self::lock), is out when that
-        /// ends, and each line as soon as it is complete; only what is not out for an error waits
-        /// for the next call. Writes block the fibre, or the thread if the caller is not a fibre;
-        /// whatever the output is, and without making it non-blocking for others who have it.
+        /// The output of a call, or of all calls while it is [locked](Self::lock), is written when
+        /// that ends, and each line as soon as it is complete; output that an error kept back waits
+        /// for the next call. Writes block the fibre, or the thread if the caller is not a fibre,
+        /// whatever the output is. They do not make it non-blocking for others who have it.
         #[derive(Debug)]
         pub struct $name(());
 

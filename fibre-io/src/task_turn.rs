@@ -3,12 +3,12 @@
 //!
 //! A task that waits has a node in the gate's list, like a fibre that waits there, in an allocation
 //! that it shares with its waker ([`TaskWait`]). An event wakes the waiter that has waited longest,
-//! and is that one's to use up or to pass on. So a turn that is dropped after it was woken passes
-//! the event on.
+//! which uses it up or passes it on. So a turn that is dropped after it was woken passes the event
+//! on.
 //!
-//! A poll never leaves the stack of a fibre: a poller may hold locks of std meanwhile, and another
-//! fibre that wants one would block the thread. Instead of letting others run in between, a stream
-//! that is always ready says every now and then that it is not, and wakes its task at once.
+//! A poll never leaves the stack of a fibre: its caller may hold locks of std, and another fibre
+//! that wants one would block the thread. Instead of letting others run in between, a stream that
+//! is always ready reports now and then that it is not, and wakes its task at once.
 
 use crate::funnel::Left;
 use crate::gate::single::Gate;
@@ -54,8 +54,8 @@ pub struct TaskTurn {
 }
 
 impl TaskTurn {
-    /// Makes a non-blocking call if it may succeed, and returns what has come of it; or has the
-    /// task woken when it may. Blocks nothing.
+    /// Makes a non-blocking call if it may succeed, and returns the outcome. Otherwise wakes the
+    /// task when it may. Blocks nothing.
     pub fn poll<T>(
         &mut self,
         pollee: &impl Pollee,

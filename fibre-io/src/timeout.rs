@@ -1,9 +1,9 @@
 //! How long a call may wait.
 //!
 //! A socket has a [`TimeLimit`] for each direction. It has two parts, and the earlier one counts. A
-//! *time-out*, as std has it, is how long each call may wait, from its first wait on; the call
-//! reads it then, and not again. A *deadline*, as Go has it, is a moment for all calls, also for
-//! those that wait already.
+//! *time-out*, as in std, is how long each call may wait, from its first wait on; the call reads it
+//! then, and not again. A *deadline*, as in Go, is a moment for all calls, even for those that wait
+//! already.
 //!
 //! So a waiter announces its wait in the gate's word, and then reads the deadline once more, under
 //! the lock of the gate's list. A setter changes the deadline first and the word afterwards
@@ -33,7 +33,7 @@ pub enum Timeout<'a> {
 }
 
 impl Timeout<'_> {
-    /// A limit of so long, from now on.
+    /// A limit of this duration, from now on.
     #[must_use]
     pub fn within(timeout: Duration) -> Self {
         let end = Instant::now().checked_add(timeout);
@@ -119,7 +119,7 @@ impl TimeLimit {
         origin().checked_add(Duration::from_nanos(nanoseconds))
     }
 
-    /// Sets the deadline. The caller has to nudge the calls that wait already.
+    /// Sets the deadline. The caller must nudge the calls that wait already.
     pub fn set_deadline(&self, deadline: Option<Instant>) {
         let nanoseconds = deadline.map_or(0, |deadline| {
             let later = deadline.saturating_duration_since(origin());

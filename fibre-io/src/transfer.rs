@@ -1,4 +1,4 @@
-//! Computations that every call that moves bytes needs before and after.
+//! The computations before and after every call that moves bytes.
 
 use crate::funnel::Left;
 use std::ops::{Deref, Range};

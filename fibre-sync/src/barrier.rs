@@ -2,14 +2,14 @@
 //!
 //! The parties that have come stand in the wait list. Its length is their count. The last party
 //! takes them all out as one chain, gives the lock back, and only then resumes them. So the barrier
-//! is *cyclic*: when the first of them goes on, the next round has begun. The round also no longer
-//! uses the barrier: any party that returns may free it, as POSIX has it, unless another is about
+//! is *cyclic*: when the first party goes on, the next round has begun. The round also no longer
+//! uses the barrier: any party that returns may free it, as POSIX allows, unless another is about
 //! to come.
 //!
-//! A party that gives up takes its arrival back by leaving the list. Between its deadline and that
-//! moment it is still counted. If the last party comes just then, the wait has succeeded, because
-//! the others have gone on relying on it. Under the lock the party finds whether it was counted:
-//! then it has been taken out of the list.
+//! A party that gives up leaves the list, and so takes its arrival back. Between its deadline and
+//! that moment it still counts. If the last party comes just then, the wait has succeeded, because
+//! the others have gone on relying on it. The party learns this under the lock: if it counted, it
+//! is no longer in the list.
 
 use crate::faults;
 use crate::wait_list::{Claimed, ListWait, Locked, WaitList};
@@ -106,7 +106,7 @@ impl Barrier {
     }
 
     /// If the caller is the last party, goes on and resumes the others. If not, returns `None`, and
-    /// the caller does not count as come. Blocks nothing.
+    /// the caller does not count. Blocks nothing.
     pub fn try_wait(&self) -> Option<BarrierWaitResult> {
         let others = self.state.lock().open();
         others.map(Self::lead)
@@ -118,8 +118,8 @@ impl Barrier {
         self.wait_limited(Limit::after(timeout))
     }
 
-    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes. Within a time, the last
-    /// party goes on in any case.
+    /// Like [`wait`](Self::wait), but gives up when the [`Limit`] comes. With a time limit, the
+    /// last party goes on in any case.
     ///
     /// # Errors
     ///

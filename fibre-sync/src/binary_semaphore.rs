@@ -1,19 +1,19 @@
-//! A semaphore with one permit at most.
+//! A semaphore with at most one permit.
 //!
-//! It is a counting semaphore with releases that saturate: a release that finds the permit there
-//! adds none. It has two relatives:
+//! It is a counting semaphore that saturates: if the permit is there already, a release adds none.
+//! It has two relatives:
 //!
-//! * a mutex: a lock has an owner that gives it back. This permit has no owner, so one fibre may
-//!   release what another one acquires, and an interrupt-like "there is something to do" can be
-//!   sent any number of times;
-//! * an [`AutoEvent`](crate::AutoEvent), which is the same thing seen as an event; this one is
-//!   strictly first come, first served.
+//! * a mutex: a lock has an owner that unlocks it. This permit has no owner, so one fibre may
+//!   release what another one acquires, and a fibre may signal "there is something to do" any
+//!   number of times;
+//! * an [`AutoEvent`](crate::AutoEvent), which is the same thing as an event; this one is strictly
+//!   first come, first served.
 
 use crate::semaphore::Semaphore;
 use fibre_core::{Limit, WaitError};
 use std::time::Duration;
 
-/// A semaphore that has its permit or has not: releasing twice is releasing once.
+/// A semaphore with one permit at most: releasing twice is the same as releasing once.
 ///
 /// ```
 /// let work = fibre::sync::BinarySemaphore::new(false);
@@ -71,7 +71,7 @@ impl BinarySemaphore {
     }
 
     /// Gives the permit to the waiter that has waited longest, or makes it available. Returns
-    /// whether it was not available already. Blocks nothing. Any thread may call it.
+    /// `false` if it was available already. Blocks nothing. Any thread may call it.
     pub fn release(&self) -> bool {
         self.permit.try_release_many(1, 1).is_ok()
     }

@@ -1,8 +1,8 @@
 //! Running a future to its end, by a fibre or thread that blocks.
 //!
-//! The waker is a notification that the caller waits for between two polls. It is kept until then
-//! if it comes early, so none is lost; and it lives as long as anybody has the waker, which may be
-//! called at any time, by any thread.
+//! The waker is a notification that the caller waits for between two polls. An early notification
+//! is kept, so none is lost. It lives as long as anybody has the waker, since any thread may call
+//! that at any time.
 
 use crate::notify::Notify;
 use std::future::IntoFuture;
@@ -25,12 +25,12 @@ impl Wake for Signal {
 }
 
 /// Runs a future to its end and returns its output. Blocks the fibre, or the thread if the caller
-/// is not a fibre, while the future is pending. It needs no runtime; but what the future waits for
-/// may need one of its own, as sockets and timers of tokio do: see `docs/ASYNC.md`.
+/// is not a fibre, while the future is pending. It needs no runtime. But the future may need one of
+/// its own, as tokio's sockets and timers do: see `docs/ASYNC.md`.
 ///
-/// The future is polled by the calling fibre only, and need not be `Send`. It may call what blocks
-/// the fibre. What it borrows may lie in the caller's frame. Within a `timeout` or `cancellable` a
-/// pending future is dropped when the limit comes, and the call is unwound.
+/// Only the calling fibre polls the future, which need not be `Send`. The future may make calls
+/// that block the fibre, and may borrow from the caller's frame. Within a `timeout` or
+/// `cancellable`, the call drops a pending future when the limit comes, and unwinds.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,12 +1,12 @@
 //! The contention profile: the places where callers wait for locks.
 //!
-//! When it is off, a call that finds its lock taken pays for one relaxed load, and other calls for
+//! When it is off, a call that finds its lock taken pays for one relaxed load, and other calls pay
 //! nothing. When it is on, such a call reads the clock twice and adds to the sums of its place in
-//! the program: `#[track_caller]` brings that place here.
+//! the program, which `#[track_caller]` gives.
 //!
-//! Places are kept in lists that only grow, a list for each value of a small hash, so that no call
-//! ever waits for the profile: an entry is published by one compare-and-swap, and its sums are
-//! added to without order among them. A program has no more places than it has calls.
+//! Places are kept in lists that only grow, one for each value of a small hash. So no call ever
+//! waits for the profile: one compare-and-swap publishes an entry, and its sums have no order among
+//! them. A program has no more places than it has calls.
 
 use fibre_core::internal::{DebugFlag, warn};
 use fibre_core::is_forked_child;
@@ -160,13 +160,13 @@ pub struct ContendedPlace {
     pub handed_over: u64,
     /// How often of these it gave up at a deadline, or because the fibre was cancelled.
     pub given_up: u64,
-    /// How long it has waited in all.
+    /// How long it has waited in total.
     pub waited: Duration,
     /// How long it has waited at most.
     pub longest: Duration,
 }
 
-/// Where locks have been waited for, the longest waits (in all) first. See [`contention`].
+/// Where callers have waited for locks, the longest total waits first. See [`contention`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contention(Vec<ContendedPlace>);
 
@@ -209,12 +209,13 @@ impl fmt::Display for Contention {
     }
 }
 
-/// Which calls of the program have found a lock taken ([`Mutex`](crate::Mutex) and
-/// [`RwLock`](crate::RwLock), of all kinds, and the relocking of a [`Condvar`](crate::Condvar)),
-/// since the profile was switched on: by [`profile_contention`], or by the environment variable
-/// `FIBRE_LOCK_PROFILE=1`, which also has the table printed to standard error when the process
-/// exits. Like Go's mutex profile it tells where the time goes, but by the waiting calls and not by
-/// the holders. Blocks nothing; what is being counted meanwhile may be missing.
+/// Which calls of the program have found a lock taken since the profile was switched on. They are
+/// calls of [`Mutex`](crate::Mutex) and [`RwLock`](crate::RwLock), of all kinds, and the relocking
+/// of a [`Condvar`](crate::Condvar). [`profile_contention`] switches the profile on, and so does
+/// the environment variable `FIBRE_LOCK_PROFILE=1`, which also prints the table to standard error
+/// when the process exits. Like Go's mutex profile it tells where the time goes, but by the waiting
+/// calls and not by the holders. Blocks nothing; waits that are being counted meanwhile may be
+/// missing.
 ///
 /// ```
 /// use fibre::sync::{Mutex, contention, profile_contention};

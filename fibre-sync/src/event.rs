@@ -1,15 +1,15 @@
 //! Events: something has happened, and its waiters go on.
 //!
-//! An [`Event`] stays set until it is reset by hand, and lets all callers pass meanwhile. The
-//! waiter that an [`AutoEvent`] lets pass resets it, so each `set` releases one. They are two
-//! types, so that a reader sees from the type what `set` does.
+//! An [`Event`] stays set until a caller resets it, and lets all callers pass meanwhile. The waiter
+//! that an [`AutoEvent`] lets pass resets it, so each `set` releases one. They are two types, so
+//! the type tells a reader what `set` does.
 //!
-//! Both are set under the list's lock: an event that is set has no waiters. A set event is handed
-//! over like a semaphore's permit. The waiter's outcome decides whether its deadline, its
-//! cancellation or the `set` wins. So if a waiter has given up, the next one gets the event, and if
-//! none waits, the event stays set.
+//! Both are set under the list's lock, so a set event has no waiters. An `AutoEvent` is handed over
+//! like a semaphore's permit. The waiter's outcome decides whether its deadline, its cancellation
+//! or the `set` wins. So if a waiter has given up, the next one gets the event, and if none waits,
+//! the event stays set.
 //!
-//! The setter gives the lock back before it resumes a waiter, and that is its last touch: the
+//! The setter releases the lock before it resumes a waiter, and that is its last access: the
 //! resumed waiter may free the event.
 
 use crate::faults;
@@ -176,8 +176,8 @@ impl Event {
 /// An event that lets one caller pass each time it is set, which resets it. All zeros is an event
 /// that is not set.
 ///
-/// Setting it twice without a waiter is setting it once; that is the difference from a
-/// [`Semaphore`](crate::Semaphore), which counts.
+/// Setting it twice without a waiter is the same as setting it once. A
+/// [`Semaphore`](crate::Semaphore) counts instead.
 ///
 /// ```
 /// use fibre::sync::AutoEvent;

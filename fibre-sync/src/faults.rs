@@ -1,7 +1,7 @@
-//! The faults that models plant in this crate, and variants that are right as well.
+//! The faults that models plant in this crate, and correct variants.
 //!
-//! Shipped code asks [`planted`](fibre_core::sync::planted) for one of these names, and a model
-//! plants it by the same name. So a name with a slip does not compile.
+//! Shipped code calls [`planted`](fibre_core::sync::planted) with one of these names, and a model
+//! plants the fault by the same name. So a misspelt name does not compile.
 
 fibre_core::faults! {
     barrier {

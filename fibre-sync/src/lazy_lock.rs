@@ -1,7 +1,7 @@
 //! A value that is made when it is first used, for fibres.
 //!
-//! Semantics are those of `std::sync::LazyLock`: its closure is called once, so if that panics
-//! there will never be a value, and every use panics.
+//! It behaves like `std::sync::LazyLock`: its closure is called once. If that panics, there will
+//! never be a value, and every use panics.
 
 use crate::once_lock::OnceLock;
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-/// A value that its first use makes, for all users. Later uses cost one load.
+/// A value that its first use initialises, for all users. Later uses cost one load.
 ///
 /// ```
 /// use fibre::sync::LazyLock;
@@ -42,13 +42,13 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
         }
     }
 
-    /// The value, which is made if it is not there. While another caller makes it, blocks the
-    /// fibre, or the thread if the caller is not a fibre. Equals a dereference, but is visible in
-    /// the code.
+    /// The value, which is initialised first if necessary. While another caller initialises it,
+    /// blocks the fibre, or the thread if the caller is not a fibre. Equals a dereference, but is
+    /// visible in the code.
     ///
     /// # Panics
     ///
-    /// If the closure panics or has panicked; and if it uses the value that it makes.
+    /// If the closure panics or has panicked; and if it uses the value itself.
     #[inline]
     pub fn force(this: &Self) -> &T {
         this.cell.get_or_init(|| match this.init.take() {

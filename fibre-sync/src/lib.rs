@@ -1,10 +1,10 @@
 //! What fibres and threads wait on: [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`],
 //! [`Barrier`], [`Event`] and [`AutoEvent`], [`WaitGroup`], [`Notify`], [`Once`] and its kin.
 //!
-//! Called by a fibre, they block the fibre; called by any other thread, they block the thread.
-//! Fibres and threads may share one object. Each blocking call has a form with a time-out and one
-//! with a [`Limit`](fibre_core::Limit). Nearly all objects consist of one [`WaitList`] under one
-//! short lock and use [`Wait::park`](fibre_core::internal::Wait::park). This crate mentions no file
+//! If a fibre calls them, they block the fibre; on any other thread they block the thread. Fibres
+//! and threads may share one object. Each blocking call has a form with a time-out and one with a
+//! [`Limit`](fibre_core::Limit). Nearly all objects consist of one [`WaitList`] under one short
+//! lock and use [`Wait::park`](fibre_core::internal::Wait::park). This crate mentions no file
 //! descriptor.
 //!
 //! Modules, lowest first; each imports only from those above it in this list, or beside it:
@@ -15,8 +15,8 @@
 //! | `turn` | lets models block on a lock that is a bit of a word |
 //! | `owner` | in debug builds, which fibre has a lock |
 //! | `contention` | the places where callers wait for locks |
-//! | `model` | what takes the place of `turn` and `contention` in models |
-//! | `wait_list` | the one way to wait: a first-in first-out list of waiters |
+//! | `model` | replaces `turn` and `contention` in models |
+//! | `wait_list` | the only way to wait: a first-in first-out list of waiters |
 //! | `selection` | waiting for one of several things: `select!` and its engine |
 //! | `lock` | locks without a value, from handing over to spinning |
 //! | `once_word`, `rw_word` | the words of one-time initialisation and of read-write locks |

@@ -1,11 +1,11 @@
 //! The member list of a group: its fibres, their results, and the first failure.
 //!
-//! All of it is under one short lock, with one list of callers that wait for something to end.
-//! A fibre is entered before it starts, its result is kept before it is counted down, and it is
-//! counted down once. So a caller that finds no fibre running finds every result there is.
+//! All of it is under one short lock, with one list of callers that wait for something to end. A
+//! fibre is entered before it starts; its result is kept before the fibre is counted down, which
+//! happens once. So a caller that finds no fibre running finds every result.
 //!
-//! Whatever ends wakes all callers that wait, mostly the one body of the group. Values of the
-//! user's are dropped outside of the lock.
+//! Each end wakes all waiting callers, usually only the group's body. The user's values are dropped
+//! outside of the lock.
 
 use crate::faults;
 use crate::selection::{ListArm, Listed};
@@ -143,8 +143,8 @@ impl<T, E> Members<T, E> {
         all.resume();
     }
 
-    /// Notes a failure, unless there has been one, and drops what nobody takes any more. The first
-    /// panic of a destructor goes on when all are gone.
+    /// Notes a failure, unless there has been one, and drops the results that nobody will take. The
+    /// first panic of a destructor goes on when all are gone.
     pub fn fail(&self, failure: Failure<E>) {
         let mut state = self.state.lock();
         let superfluous = match state.failed && !planted(faults::group::LAST_FAILURE_COUNTS) {
@@ -162,7 +162,7 @@ impl<T, E> Members<T, E> {
         panics.go_on_if_none_does();
     }
 
-    /// Drops the results that nobody has taken, and will. The first panic goes on when all are
+    /// Drops the results that nobody has taken or will take. The first panic goes on when all are
     /// gone.
     pub fn drop_results(&self) {
         let results = std::mem::take(&mut self.state.lock().results);

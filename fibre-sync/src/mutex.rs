@@ -1,7 +1,7 @@
 //! A mutex that blocks fibres: a value behind a [`RawLock`].
 //!
 //! The lock decides what happens under contention (see [`lock`](crate::lock)). This file has the
-//! parts that all locks need: the value, the guard and the bounds.
+//! parts that all locks share: the value, the guard and the bounds.
 //!
 //! There is no poisoning, as in `parking_lot`: a panic unwinds a fibre through its guards, which
 //! unlock. Poisoning makes every user decide what to do about a panic elsewhere, and nearly all
@@ -33,10 +33,10 @@ use std::time::Duration;
 /// assert_eq!(*counter.lock(), 10);
 /// ```
 ///
-/// The second parameter chooses the lock. The default is fast and starves no caller for long. Where
-/// the mutex is held for longer than a microsecond or so while others wait, giving it back may let
-/// the next holder run at once, and the caller later: it is a switch then, as locking may be. With
-/// [`Settled`](crate::lock::Settled) it never is. Choose another lock only after measuring:
+/// The second parameter chooses the lock. The default is fast and starves no caller for long. If
+/// callers hold the mutex for longer than a microsecond or so while others wait, unlocking may
+/// switch to the next holder at once, as locking may switch. With [`Settled`](crate::lock::Settled)
+/// it never does. Choose another lock only after measuring:
 ///
 /// ```
 /// use fibre::sync::Mutex;
@@ -94,7 +94,7 @@ impl<T: ?Sized, L: RawLock> Mutex<T, L> {
     /// assertions it panics.
     ///
     /// Other fibres of the processor may run before it returns even if the mutex is free (see
-    /// [`yield_point`](fibre_core::internal::yield_point)). So do not call it while holding a lock
+    /// [`yield_point`](fibre_core::internal::yield_point)). So do not call it while you hold a lock
     /// of `std` that these fibres could want: they would block the kernel thread.
     ///
     /// # Panics
@@ -254,7 +254,7 @@ impl<T: ?Sized + fmt::Debug, L: RawLock> fmt::Debug for Mutex<T, L> {
 
 /// Access to a locked [`Mutex`]'s value; dropping it unlocks.
 ///
-/// The fibre or thread that locked has to unlock, so a guard is not `Send`:
+/// The fibre or thread that locked must unlock, so a guard is not `Send`:
 ///
 /// ```compile_fail
 /// let mutex = fibre::sync::Mutex::new(0);

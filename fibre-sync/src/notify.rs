@@ -1,12 +1,12 @@
-//! Notifications without a mutex, in the manner of tokio's `Notify`.
+//! Notifications without a mutex, like tokio's `Notify`.
 //!
 //! `notify_one` wakes the waiter that has waited longest, or leaves one permit for the next caller.
-//! `notify_waiters` wakes all present waiters and leaves nothing. That alone would be of little use
-//! to a caller that looks at a condition first and then waits: a notification in between would be
-//! lost. So a wait may begin before it blocks: [`Notify::notified`] takes the number of broadcasts
-//! so far, and a wait from there passes if there has been another one.
+//! `notify_waiters` wakes all present waiters and leaves nothing. That alone would not help a
+//! caller that first checks a condition and then waits: a notification in between would be lost. So
+//! a wait may begin before it blocks: [`Notify::notified`] takes the number of broadcasts so far,
+//! and a wait from there passes if there has been another one.
 //!
-//! The notifier gives the lock back before it resumes a waiter, and that is its last touch: the
+//! The notifier releases the lock before it resumes a waiter, and that is its last access: the
 //! resumed waiter may free the object.
 
 use crate::faults;
@@ -161,7 +161,7 @@ impl Notify {
 
 /// A wait that has begun and does not block yet; see [`Notify::notified`].
 ///
-/// Dropping it loses nothing: what [`Notify::notify_one`] brings is not kept in here.
+/// Dropping it loses nothing: it does not hold the notification of [`Notify::notify_one`].
 #[must_use = "it does not wait by itself"]
 #[derive(Debug)]
 pub struct Notified<'a> {
@@ -177,7 +177,7 @@ impl<'a> Notified<'a> {
         self.wait_limited(Limit::None);
     }
 
-    /// Whether a notification has come, which is taken if it was meant for one. Blocks nothing.
+    /// Whether a notification has come. Takes it if it was for one waiter. Blocks nothing.
     #[must_use = "`false` means that no notification has come"]
     pub fn try_wait(self) -> bool {
         self.notify.state.lock().passes(self.seen)

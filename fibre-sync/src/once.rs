@@ -1,13 +1,13 @@
 //! Initialisation that happens once, for fibres.
 //!
-//! Semantics are those of `std::sync::Once`, poisoning included: an initialiser that panics leaves
-//! its work half done, and nothing shows that from the outside. So all later calls panic as well,
-//! unless they say that they can cope ([`Once::call_once_force`]). Present waiters are woken, and
-//! behave as if they had come later.
+//! It behaves like `std::sync::Once`, poisoning included: an initialiser that panics leaves its
+//! work half done, and nobody could see that from outside. So all later calls panic as well, unless
+//! they can cope ([`Once::call_once_force`]). Present waiters are woken, and behave as if they had
+//! come later.
 //!
 //! Two things differ from std. Waiters block their fibre and not the thread, so the initialiser may
-//! block, too. An initialiser that calls its own `Once` panics instead of waiting for itself.
-//! States, list and lock are one word: see `once_word`.
+//! block, too. And an initialiser that calls its own `Once` panics instead of waiting for itself.
+//! State, list and lock are one word: see `once_word`.
 
 use crate::once_word::{LockedWord, Node, OnceWord, Progress};
 use fibre_core::internal::{Outcome, caller_id, within, without_unwinding};

@@ -1,8 +1,8 @@
 //! A value that is written once, for fibres.
 //!
-//! Semantics are those of `std::sync::OnceLock`. It is never poisoned: as long as there is no
-//! value, nothing is half done. So after an initialiser that has panicked (or failed), the next
-//! caller or one of its waiters tries again.
+//! It behaves like `std::sync::OnceLock`. It is never poisoned: without a value, nothing is half
+//! done. So after an initialiser that has panicked (or failed), the next caller or a waiter tries
+//! again.
 //!
 //! The value lies beside a [`Once`]. Its completion says that the value is there. Only the owner of
 //! the cell takes it out.
@@ -16,7 +16,7 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
-/// A cell that the first caller writes, once, and that all can read then.
+/// A cell that the first caller writes once, and that all can read from then on.
 ///
 /// ```
 /// use fibre::sync::OnceLock;

@@ -7,18 +7,18 @@
 //!
 //! Nodes lie in the frames of the waiters and of the initialiser. They form a list that changes
 //! only under the `LOCKED` bit, a lock that is held for a few instructions, like a
-//! [`ShortLock`](fibre_core::internal::ShortLock). All this is one word, so an object that is used
-//! once costs only eight bytes for ever, all of them zero at first.
+//! [`ShortLock`](fibre_core::internal::ShortLock). All of this is one word, so an object that is
+//! used once costs only eight bytes, all of them zero at first.
 //!
 //! Invariants:
 //!
 //! 1. A node is in the list from a push under the lock until its removal under the lock, and is
 //!    alive in between. Wakers claim under the lock, too.
 //! 2. While the state is `RUNNING`, the initialiser's own node is the first of the list, and holds
-//!    its number. So finding the initialiser takes no walk through the waiters.
+//!    its number. So a caller finds the initialiser without a walk through the waiters.
 //! 3. `COMPLETE` is the last value, without a node and without the lock.
-//! 4. The store that ends an initialisation is its last touch of the word. The waiters that it
-//!    claimed form a chain of their own, with nodes that live until they are resumed.
+//! 4. The store that ends an initialisation is its last access of the word. The claimed waiters
+//!    form a chain of their own, with nodes that live until their waiters are resumed.
 //!
 //! # Memory ordering
 //!

@@ -1,4 +1,4 @@
-//! Guards with a share of their lock, which have no lifetime: for structures that keep one.
+//! Guards with a share of their lock, and so without a lifetime: for structures that keep a guard.
 
 use crate::lock::{DefaultLock, RawLock};
 use crate::mutex::{Mutex, MutexGuard};

@@ -1,10 +1,10 @@
 //! The owner of a lock, recorded in builds with debug assertions.
 //!
-//! In such builds, a caller that locks a lock it already has gets a panic with a clear message
-//! instead of waiting for ever. The owner records itself once the lock is its own, however it got
-//! it. It removes the record before it gives the lock back, which remains the last touch. So other
-//! callers may see an outdated record, but a caller that sees itself is the owner. In other builds
-//! the type has no size and does nothing.
+//! In such builds, a caller that locks its own lock again panics with a clear message instead of
+//! waiting for ever. The owner records itself once it has the lock, however it got it. It removes
+//! the record before it releases the lock, which remains the last access. So other callers may see
+//! an outdated record, but a caller that sees itself is the owner. In other builds the type has no
+//! size and does nothing.
 
 #[cfg(all(debug_assertions, not(loom)))]
 pub(crate) use self::known::Owner;

@@ -1,4 +1,4 @@
-//! Permits that come back by themselves.
+//! Permits that are released automatically.
 
 use crate::selection::ListArm;
 use crate::semaphore::{Acquires, Semaphore};
@@ -24,7 +24,7 @@ impl SemaphorePermit<'_> {
         self.count
     }
 
-    /// Keeps the permits from coming back: there are so many fewer from now on, until a caller uses
+    /// Keeps the permits from coming back: the semaphore has that many fewer, until a caller uses
     /// [`Semaphore::release`].
     ///
     /// ```
@@ -47,8 +47,8 @@ impl Drop for SemaphorePermit<'_> {
     }
 }
 
-/// [`SemaphorePermit`] with a share of the semaphore, so that it goes anywhere: with a connection
-/// into the fibre that serves it, say.
+/// [`SemaphorePermit`] with a share of the semaphore, so it may go anywhere, for instance with a
+/// connection into the fibre that serves it.
 ///
 /// ```
 /// use fibre::sync::Semaphore;
@@ -276,7 +276,7 @@ impl Semaphore {
     }
 
     /// [`permits`](Self::permits) as an arm of `select!`. While it is the first waiter, permits are
-    /// saved for it; if another arm is chosen, they go to the waiters behind it.
+    /// saved for it. If another arm is chosen, they go to the waiters behind it.
     pub fn permits_arm(&self, count: usize) -> PermitArm<'_> {
         let semaphore = self;
         PermitArm {

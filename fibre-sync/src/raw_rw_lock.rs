@@ -1,21 +1,20 @@
-//! The read-write lock without a value: readers share it, a writer has it alone.
+//! The read-write lock without a value: readers share it, a writer excludes all others.
 //!
 //! A caller that comes while others *wait for their turn* stands behind them, and readers and
 //! writers take turns (*phase-fair*, Brandenburg and Anderson, Real-Time Systems 46(1), 2010): the
 //! last reader that goes wakes the writer that has waited longest, a writer that goes wakes all
 //! waiting readers, or the next writer if there are none.
 //!
-//! But they do not hand the lock over: they free it, and those that are woken compete with callers
-//! that run already (*barging*). If a lock belonged to fibres that do not run yet, all callers
-//! would wait until these do, each of them would be woken by another one, and each turn would cost
-//! a wake-up from processor to processor (a *convoy*). Where turns are short, a woken fibre finds
-//! the lock free.
+//! But they do not hand the lock over: they free it, and the woken callers compete with running
+//! ones (*barging*). If a lock belonged to fibres that do not run yet, all callers would wait until
+//! these do. Each caller would be woken by another one, and each turn would cost a wake-up from
+//! processor to processor (a *convoy*). If turns are short, a woken fibre finds the lock free.
 //!
-//! Where turns are long, it may be woken for nothing. It waits again, in front of the others, and
-//! is *urgent* now: while one is, the lock is handed over. So nobody is overtaken for long. A
-//! waiter loses one turn to those that barge. From then on, at most one writer overtakes a waiting
-//! reader. A waiting writer is overtaken by the writers that came before it and by as many batches
-//! of readers. Each batch has only the readers that had come when it began.
+//! If turns are long, it may be woken for nothing. It waits again, in front of the others, and is
+//! *urgent* now: while any waiter is urgent, the lock is handed over. So nobody is overtaken for
+//! long. A waiter loses one turn to barging callers. From then on, at most one writer overtakes a
+//! waiting reader. The writers that came before it, and as many batches of readers, overtake a
+//! waiting writer. Each batch has only the readers that had come when it began.
 //!
 //! A woken reader joins other readers although a writer waits: it was woken for this phase.
 //!
@@ -24,16 +23,15 @@
 //! reader of a lock that is read on many processors at once pays for a transfer of its cache line.
 //! Only a counter for each processor, and with it a larger lock, would save that.
 //!
-//! A waiter that gives up leaves the lock as if it had not come: the last writer that gives up
-//! wakes the readers that waited behind it.
+//! A waiter that gives up leaves the lock as if it had never come: the last writer to give up wakes
+//! the readers that waited behind it.
 //!
 //! # The last touch
 //!
-//! While a holder gives the lock back, another caller may get it, give it back, and free its
-//! memory. So giving it back ends with one store. Without a queue, that store frees the word. With
-//! a queue, it frees the queue's lock: a waiter has been claimed that has not been resumed yet, and
-//! the lock outlives that waiter. If all waiters have given up, the holder clears `QUEUED` and
-//! begins anew.
+//! While a holder releases the lock, another caller may take it, release it, and free its memory.
+//! So a release ends with one store. Without a queue, that store frees the word. With a queue, it
+//! frees the queue's lock: a claimed waiter has not been resumed yet, and the lock outlives that
+//! waiter. If all waiters have given up, the holder clears `QUEUED` and begins anew.
 
 use crate::contention::{Contended, Ending};
 use crate::faults;
@@ -68,7 +66,7 @@ enum Purpose {
 /// A read-write lock without a value and without guards, for wrappers in languages without borrows.
 ///
 /// All zeros is a free lock; it has 32 bytes. There is no owner: any fibre or thread may give back
-/// what another one took. But only a held lock may be given back. For Rust there is
+/// what another one took. But only a held lock may be released. Rust code uses
 /// [`RwLock`](crate::RwLock).
 ///
 /// ```
@@ -141,7 +139,7 @@ impl RawRwLock {
     }
 
     /// Takes the lock for reading. Returns `false` if the limit came first. Blocks the fibre, or
-    /// the thread if the caller is not a fibre. A holder that reads again may wait for ever: for a
+    /// the thread if the caller is not a fibre. A holder that reads again may wait for ever, for a
     /// writer that waits for it.
     ///
     /// # Panics
@@ -169,8 +167,8 @@ impl RawRwLock {
         self.word.try_read()
     }
 
-    /// [`read`](Self::read) that joins the present readers, also if a writer waits. So a reader may
-    /// read again, and writers may wait for as long as there is a reader at every moment.
+    /// [`read`](Self::read) that joins the present readers, even if a writer waits. So a reader may
+    /// read again, and an unbroken chain of readers keeps writers waiting.
     ///
     /// ```
     /// use fibre::Limit;

@@ -13,15 +13,14 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-/// A value that many may read at once, or one may change, shared by fibres and threads.
+/// A value that many fibres and threads may read at once, or one may change.
 ///
-/// Neither side starves: a caller that comes while readers read and others wait stands behind
-/// these, and readers and writers take turns (see [`RawRwLock`]). So a fibre that reads must not
-/// read again before it is done: a writer that came in between would wait for the first read, and
-/// the second read for that writer. A lock that is given back is free for whoever runs, who may get
-/// it before a waiter that has been woken; a waiter that was woken for nothing is handed the lock
-/// at the next turn. A reader has to unlock before it can write; a writer becomes a reader by
-/// [`RwLockWriteGuard::downgrade`].
+/// Neither side starves: if callers already wait while readers read, a new caller stands behind
+/// them, and readers and writers take turns (see [`RawRwLock`]). So a reader must not read again
+/// before it is done: a writer that came in between would wait for the first read, and the second
+/// read for that writer. A released lock is free for any running caller, who may get it before a
+/// woken waiter; a waiter that was woken for nothing is handed the lock at the next turn. A reader
+/// must unlock before it can write; a writer becomes a reader with [`RwLockWriteGuard::downgrade`].
 ///
 /// Readers on several processors share one counter, and so a cache line. For reads of a few
 /// nanoseconds it is no faster than a mutex.
@@ -128,8 +127,8 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Waits until the caller may change the value. Blocks the fibre, or the thread if the caller
-    /// is not a fibre. A caller that has the lock already waits for ever, or, if it writes, panics
-    /// in builds with debug assertions.
+    /// is not a fibre. A caller that already has the lock waits for ever; if it has it for writing,
+    /// it panics in builds with debug assertions.
     ///
     /// Like [`Mutex::lock`](crate::Mutex::lock), it may let other fibres run even if the lock is
     /// free.

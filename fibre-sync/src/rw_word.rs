@@ -14,14 +14,14 @@
 //!    That one sets `QUEUED` when it takes the lock, or when it waits again.
 //! 4. `QUEUED` is set under the lock of the queue, or by a woken waiter as it takes the lock. It is
 //!    cleared under the lock of the queue. Without that lock, a `QUEUED` word changes only when a
-//!    reader goes that is not the last one. With it, readers may join others.
+//!    reader leaves that is not the last one. With it, readers may join others.
 //!
 //! # Memory ordering
 //!
-//! Taking acquires, giving back releases. Readers that go form a release sequence, so a writer that
-//! takes the free word has acquired from all of them. The holder that frees a `QUEUED` word, or
-//! hands it over, first reads it with acquire, and releases by the store. The new holder acquires
-//! by its claim, which comes after that read.
+//! Taking the lock acquires, unlocking releases. Leaving readers form a release sequence, so a
+//! writer that takes the free word has acquired from all of them. The holder that frees a `QUEUED`
+//! word, or hands it over, first reads it with acquire, and releases with the store. The new holder
+//! acquires by its claim, which comes after that read.
 
 use crate::faults;
 use fibre_core::sync::{AtomicU32, Ordering, planted};

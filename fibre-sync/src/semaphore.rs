@@ -9,8 +9,8 @@
 //! few, released permits are *saved* for it. The waiters behind it wait on, even if they ask for
 //! fewer: otherwise it would starve. If it gives up, the saved permits go to them.
 //!
-//! All this concerns only lists with such a waiter; without one, a release looks at the first
-//! waiter only.
+//! This concerns only lists with such a waiter; without one, a release looks at the first waiter
+//! only.
 
 use crate::faults;
 use crate::selection::Listed;
@@ -23,8 +23,8 @@ use std::time::Duration;
 /// A counting semaphore: `acquire` waits for a permit, `release` brings one. First
 /// come, first served.
 ///
-/// Permits have no owner: any fibre or thread may release, also one that has not acquired. For
-/// permits that come back by themselves see [`permit`](Self::permit).
+/// Permits have no owner: any fibre or thread may release, even if it has not acquired. For permits
+/// that are released automatically see [`permit`](Self::permit).
 ///
 /// ```
 /// let permits = fibre::sync::Semaphore::new(2);
@@ -155,7 +155,7 @@ impl Semaphore {
         within(limit, |limit| self.acquire_limited(limit).then_some(()))
     }
 
-    /// Waits for so many permits and takes all of them at once. Later callers wait behind it,
+    /// Waits for this many permits and takes all of them at once. Later callers wait behind it,
     /// however few they ask for. Blocks the fibre, or the thread if the caller is not a fibre.
     ///
     /// ```

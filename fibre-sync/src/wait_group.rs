@@ -1,12 +1,12 @@
 //! A wait group: waits until a number of jobs are done.
 //!
-//! It is a count, in Go's style, and not a token to be cloned and dropped, as crossbeam has it: a
-//! count needs no allocation, lies in a frame or in a static, can be used again, and is what other
-//! languages can wrap. The safety of the other style, where nothing can be counted twice or
-//! forgotten in a panic, is had from [`WaitGroup::guard`]. Misuse that the count shows is a panic.
+//! It is a count, in Go's style, and not a token that is cloned and dropped, as in crossbeam: a
+//! count needs no allocation, lies in a frame or in a static, can be used again, and other
+//! languages can wrap it. In the other style nothing can be counted twice or forgotten in a panic;
+//! [`WaitGroup::guard`] gives that safety here. Misuse that the count shows is a panic.
 //!
-//! The caller that brings the count to zero claims all waiters, gives the lock back, and then
-//! resumes them. Giving the lock back is its last touch: a resumed waiter may free the group.
+//! The caller that brings the count to zero claims all waiters, releases the lock, and then resumes
+//! them. The release is its last access: a resumed waiter may free the group.
 
 use crate::faults;
 use crate::selection::{ListArm, Listed, list_arm};
@@ -104,7 +104,7 @@ impl WaitGroup {
         }
     }
 
-    /// Adds a job that is done when the guard is dropped, be it by a panic.
+    /// Adds a job that is done when the guard is dropped, even by a panic.
     ///
     /// ```
     /// let group = fibre::sync::WaitGroup::new();
@@ -130,8 +130,8 @@ impl WaitGroup {
         self.state.lock().count
     }
 
-    /// Waits until no job is left. Blocks the fibre, or the thread if the caller is not a
-    /// fibre. Jobs that are added after the last one was done do not hold it up.
+    /// Waits until no job is left. Blocks the fibre, or the thread if the caller is not a fibre.
+    /// Jobs that are added after the last one was done do not delay it.
     pub fn wait(&self) {
         // Without a limit this cannot fail.
         self.wait_limited(Limit::None);

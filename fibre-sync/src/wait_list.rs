@@ -1,12 +1,12 @@
-//! A FIFO of waiters, and the one way to wait in it.
+//! A FIFO of waiters, and the only way to wait in it.
 //!
 //! The list is intrusive: each node lies in the frame of its waiter, so waiting allocates nothing.
 //! The list is always used under a lock, which is also the lock that invariant 1 of `fibre_core`'s
 //! waiters asks for: wakers claim under it, and a waiter takes its node out under it before its
 //! frame ends. The lock is held for a few instructions and never across a switch.
 //!
-//! A node is in the list from the moment [`ListWait`] publishes it until a waker pops it or the
-//! withdrawal after a deadline or a cancellation removes it.
+//! A node is in the list from the moment that [`ListWait`] publishes it until a waker pops it, or
+//! until its waiter removes it after a deadline or a cancellation.
 
 mod favoured;
 mod showing;
@@ -299,9 +299,9 @@ impl WaitList {
         unsafe { self.insert(node, waiter, place) };
     }
 
-    /// Takes out the node of a waiter that is in other lists, too, unless a waker has. Says whether
-    /// that waker has claimed the waiter. Of all lists that the waiter was in, one says so, if it
-    /// was a waker of a list that has ended the wait.
+    /// Takes out the node of a waiter that is in other lists, too, unless a waker has. Returns
+    /// whether that waker has claimed the waiter. If a waker of a list has ended the wait, exactly
+    /// one of the waiter's lists says so.
     ///
     /// # Safety
     ///

@@ -4,6 +4,10 @@
 //! This program has the crates of docs/THREAD_LOCALS.md that keep such values.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::redundant_closure,
+    reason = "a closure has a place, which is told"
+)]
 
 use fibre::Cluster;
 use std::cell::Cell;
@@ -86,9 +90,7 @@ fn is_named(variable: &str, uses: Use) {
 /// assertions, where there is none.
 #[track_caller]
 fn line_about(variable: &str, uses: Use) -> Option<String> {
-    let Some(lines) = lines_of("mixes up", "report", || in_two_fibres(uses)) else {
-        return None;
-    };
+    let lines = lines_of("mixes up", "report", || in_two_fibres(uses))?;
     if !cfg!(debug_assertions) {
         assert_eq!(lines, [""; 0]);
         return None;

@@ -25,7 +25,7 @@ const MOST_REFERENCES: u32 = u32::MAX / 2;
 ///
 /// While there is a reference, the actor lives until it is stopped. When the last one is dropped,
 /// the actor handles what is in its mailbox and ends, unless one of its timers is pending. So
-/// actors that refer to each other in a circle live until one of them is stopped.
+/// actors that refer to each other in a cycle live until one of them is stopped.
 ///
 /// ```
 /// use fibre_actors::{Actor, Context};

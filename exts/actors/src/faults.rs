@@ -7,7 +7,7 @@ fibre_core::faults! {
     inbox {
         /// A sender schedules an actor that is active already.
         SCHEDULES_AN_ACTIVE_ACTOR,
-        /// An activation that finds nothing gives the lock back before it says that it rests.
+        /// An activation that finds nothing gives the lock back before it says that it is idle.
         RESTS_WITHOUT_THE_LOCK,
         /// The drop of the last reference schedules nobody.
         LAST_REFERENCE_SCHEDULES_NOBODY,

@@ -1,8 +1,8 @@
 //! Actors on fibres: values that handle messages one at a time, and may block while they do.
 //!
 //! An actor that does not block costs a block of memory and no stack; many of them share the stacks
-//! of their processors. One that blocks keeps its stack meanwhile, and the others go on. So a
-//! handler reads a socket, takes a lock, or [asks](ActorRef::ask) another actor and waits for the
+//! of their processors. An actor that blocks keeps its stack meanwhile, and the others go on. So a
+//! handler may read a socket, take a lock, or [ask](ActorRef::ask) another actor and wait for the
 //! answer, in plain blocking style.
 //!
 //! ```
@@ -42,19 +42,19 @@
 //! | say what an actor does | [`Actor`], [`Context`] |
 //! | start one | [`spawn()`]; [`Builder`] for a name, a [`Mailbox`], a stack size |
 //! | send, ask, watch and stop | [`ActorRef`], [`Reply`], [`Exit`] |
-//! | send to all that want it | [`Topic`] |
+//! | send to all subscribers | [`Topic`] |
 //! | send later, again and again | [`Context::after`], [`Context::every`], [`Timer`] |
 //! | choose processors and a scheduler, stop all | [`Actors`], [`Policy`] |
 //!
 //! # What is promised
 //!
-//! Each message that is accepted is handled once, or dropped: by a mailbox that is to drop, or with
-//! its actor. A message that is not accepted comes back in the error. Messages of one sender to one
-//! actor are handled in the order they were sent. The order of messages of several senders is not
-//! said.
+//! Each accepted message is handled once, or dropped: by a mailbox that is set to drop, or with its
+//! actor. A message that is not accepted comes back in the error. Messages of one sender to one
+//! actor are handled in the order they were sent. Messages of several senders have no defined
+//! order.
 //!
-//! There are neither supervision trees nor actors on other machines: [`ActorRef::monitor`] is what
-//! the former are made of.
+//! The crate has neither supervision trees nor actors on other machines. [`ActorRef::monitor`] is
+//! the base for building the former.
 //!
 //! # What blocks what
 //!
@@ -65,7 +65,7 @@
 //! | other `send`s, `try_send`; `stop`, `kill`, `monitor`; timers; `Reply::send` | nothing | nothing |
 //! | `Actors::stop` | the fibre (of another cluster) | the thread |
 //!
-//! `ask` and a `send` that waits end when the fibre is cancelled, as an actor is that is
+//! `ask` and a waiting `send` end when the fibre is cancelled, as happens to an actor that is
 //! [killed](ActorRef::kill).
 //!
 //! # Modules
@@ -79,19 +79,19 @@
 //! | `errors` | why a message was not sent, and why there is no answer |
 //! | `message_queue`, `ring` | the messages of mailboxes without and with a bound |
 //! | `slots` | a table with numbered places |
-//! | `watchers` | those that are told about an end |
+//! | `watchers` | who learns about an end |
 //! | `next` | what an activation does next |
 //! | `inbox` | what others share with an actor: its messages, and whether it has an activation |
 //! | `registry`, `clock` | the actors that are stopped together; their timers |
 //! | `system` | what actors that live together share |
-//! | `cell` | an actor as the runtime has it: an activity |
+//! | `cell` | an actor as an activity of the runtime |
 //! | `reply` | the answer to one question |
 //! | `actor_ref`, `topic` | references to actors, and lists of them |
 //! | `pending` | answers that are waited for later |
 //! | `actor` | what an actor is, and its context |
 //! | `timer` | messages that come later |
 //! | `policy`, `actors` | schedulers by name; actors that live together |
-//! | `spawn` | how an actor comes into being |
+//! | `spawn` | how an actor starts |
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 // Unit tests know the threads of the system, so a build of them for models is empty.
@@ -135,7 +135,7 @@ mod timer;
 mod topic;
 mod watchers;
 
-/// For models. It is here in all builds, so that the compiler sees what nobody reaches.
+/// For models. It is here in all builds, so that the compiler sees unreachable code.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::inbox::Inbox;

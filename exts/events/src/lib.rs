@@ -1,11 +1,11 @@
-//! Coloured events on fibres: handlers of one colour run one after the other, those of different
-//! colours on all processors, and any of them may block.
+//! Coloured events on fibres: handlers of one colour run one after the other, different colours run
+//! on all processors, and any handler may block.
 //!
-//! A program that serves events by callbacks stays as it is while all its callbacks have one
-//! colour; it names colours where things may run at the same time. Idle processors steal colours
-//! from busy ones as a whole, and by default only such as are worth it. A handler is a closure that
-//! runs on the stack of its processor's worker, so an event costs no fibre; one that blocks keeps
-//! its colour and that stack, and the processor goes on with other colours.
+//! A callback program needs no change while all its callbacks have one colour; it names colours for
+//! callbacks that may run at the same time. Idle processors steal whole colours from busy ones, and
+//! by default only those that are worth it. A handler is a closure that runs on the stack of its
+//! processor's worker, so an event costs no fibre. A handler that blocks keeps its colour and that
+//! stack, and the processor goes on with other colours.
 //!
 //! ```
 //! use fibre_events::{Colour, Events};
@@ -34,10 +34,10 @@
 //! | to | use |
 //! |---|---|
 //! | choose processors, a policy, a table of colours | [`Events::builder`], [`EventsBuilder`], [`Policy`], [`Colours`] |
-//! | have something run under a colour | [`Events::post`], [`Events::call`], [`Colour`] |
-//! | say how long handlers take, and how little to steal them | [`Handler`] |
-//! | have descriptors, signals, children, names and connections handled | [`Events::on_readable`] and its neighbours |
-//! | have something run later | [`Events::after`], [`Events::at`], [`Events::every`], [`Timer`] |
+//! | run something under a colour | [`Events::post`], [`Events::call`], [`Colour`] |
+//! | say how long handlers take, and how reluctantly to steal them | [`Handler`] |
+//! | handle descriptors, signals, children, names and connections | [`Events::on_readable`] and its neighbours |
+//! | run something later | [`Events::after`], [`Events::at`], [`Events::every`], [`Timer`] |
 //! | let others have a handler's colour while it waits | [`Events::release`] |
 //! | run, stop, and see what happened | [`Events::run`], [`Events::stop`], [`Report`] |
 //! | use the names of libasync | [`libasync`] |
@@ -45,16 +45,16 @@
 //! # What is promised
 //!
 //! * No two events of a colour run at the same time, whatever processor they are on.
-//! * Events of one colour run in the order of their posts, but under [`Policy::Libasync`] those of
-//!   descriptors, timers and signals after those that were posted.
-//! * Each event that is accepted runs once, or is dropped by [`Events::stop_now`] or with a cluster
-//!   that was stopped within limits; the report counts both.
+//! * Events of one colour run in the order of their posts. But under [`Policy::Libasync`], events
+//!   of descriptors, timers and signals run after posted ones.
+//! * Each accepted event runs once, or is dropped: by [`Events::stop_now`], or with a cluster that
+//!   was stopped within limits. The report counts both.
 //! * Events stop with the cluster that they live in.
 //! * Colours are exact: two keys are one colour only if they are equal.
 //! * A processor without work sleeps.
 //!
-//! A handler that panics ends; its colour, and all others, go on. The panic hook has told of it,
-//! the report counts it, and [`EventsBuilder::on_panic`] gets the payload.
+//! If a handler panics, it ends; its colour, and all others, go on. The panic hook reports it, the
+//! report counts it, and [`EventsBuilder::on_panic`] gets the payload.
 //!
 //! # What blocks what
 //!
@@ -62,7 +62,7 @@
 //! |---|---|---|
 //! | a `call`, until the event has run; a `release`, until the colour is free | the fibre | the thread |
 //! | a `run` | the fibre (none of the events' own) | the thread |
-//! | a `post`; all that registers, cancels or takes back; a `start`, a `stop` | nothing | nothing |
+//! | a `post`; calls that register, cancel or take back; a `start`, a `stop` | nothing | nothing |
 //!
 //! # Modules
 //!
@@ -71,7 +71,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `faults` | the names of faults that models plant |
-//! | `colour`, `slab`, `victims`, `idlers` | colours; places in chains; whom thieves rob, and whom posts call |
+//! | `colour`, `slab`, `victims`, `idlers` | colours; places in chains; the victims of thieves, and the processors that posts wake |
 //! | `policy` | policies by name, and the rules of queues |
 //! | `slot` | a colour that is alive |
 //! | `by_colour`, `by_event` | a processor's queue after Mely, and after libasync-smp |
@@ -128,7 +128,7 @@ mod watchers;
 #[cfg(not(loom))]
 mod worker;
 
-/// For models and traces. It is here in all builds, so that the compiler sees what nobody reaches.
+/// For models and traces. It is here in all builds, so that the compiler sees unreachable code.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::policy::Rules;

@@ -22,7 +22,7 @@ const SHORT: Duration = Duration::from_millis(5);
 const FIBRES: usize = 8;
 const ROUNDS: usize = 50;
 
-/// Has a plain thread do something while the caller waits.
+/// Lets a plain thread do something while the caller waits.
 fn beside(something: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         thread::sleep(SHORT);

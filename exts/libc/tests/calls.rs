@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 use support::{Rider, on};
 
-/// A moment, for calls whose time is over.
+/// A moment, for calls that time out.
 const SHORT: Duration = Duration::from_millis(5);
 
 /// Bytes that no buffer of the kernel's takes at once.
@@ -336,7 +336,7 @@ fn a_connection_that_has_been_given_up_is_waited_for_by_the_next_call() {
 struct Half(OwnedFd);
 
 impl Half {
-    /// A socket whose calls wait for a moment.
+    /// A socket with calls that wait for a moment.
     fn new() -> Self {
         // SAFETY: a new descriptor is the caller's.
         let half = Self(unsafe {

@@ -20,8 +20,8 @@ use tokio::runtime::{Builder, Runtime};
 /// Fibres, each with a runtime.
 const FIBRES: usize = 6;
 
-/// One test at a time: tokio keeps something for the whole process, whose locks a fibre of another
-/// test may have to wait for, and leaves its stack.
+/// One test at a time: tokio keeps process-wide state behind locks. A fibre of another test may
+/// have to wait for one of these, and leaves its stack.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Takes it. A test that has failed leaves nothing.

@@ -53,7 +53,7 @@ impl<E: Send + 'static, T: Emits<E> + ?Sized> Emits<E> for Arc<T> {
 /// macro [`on!`](crate::on).
 ///
 /// Events that have been emitted are handled, also when the last handle is gone. Callbacks that
-/// refer to the emitter keep it: such a circle ends when [they are removed](Subscription::remove).
+/// refer to the emitter keep it: such a cycle ends when [they are removed](Subscription::remove).
 pub struct Emitter<E: Send + 'static>(Activity<Source<E>>);
 
 /// A callback that has been added. Dropping it changes nothing.

@@ -1,9 +1,9 @@
-//! Tasks on fibres that say which shared objects they read and change: the permissions of the
+//! Tasks on fibres that declare which shared objects they read and change: the permissions of the
 //! language Eve, as types.
 //!
-//! A task names what it wants before it starts. It starts when all of it is there, so it takes no
-//! lock, waits for nothing in the middle, and cannot deadlock with others; and what it may not do
-//! does not compile.
+//! A task names the permissions that it wants before it starts. It starts when it has all of them,
+//! so it takes no lock, waits for nothing in the middle, and cannot deadlock with others. Code that
+//! goes beyond its permissions does not compile.
 //!
 //! ```
 //! use fibre_tasks::{Shared, task};
@@ -17,8 +17,8 @@
 //! # Ok::<(), fibre_tasks::TaskError>(())
 //! ```
 //!
-//! Source: A. Fonseca, J. Rafael and B. Cabral, "Eve: A parallel event-driven programming
-//! language" (Euro-Par 2014 workshops). `docs/TASKS.md` says row by row what became of it.
+//! Source: A. Fonseca, J. Rafael and B. Cabral, "Eve: A parallel event-driven programming language"
+//! (Euro-Par 2014 workshops). `docs/TASKS.md` maps it, row by row, to this crate.
 //!
 //! # Permissions
 //!
@@ -30,11 +30,11 @@
 //!
 //! # Use fibres; use tasks when …
 //!
-//! Data that one fibre has, or that a scope's fibres borrow, needs none of this: `fibre::scope` is
-//! checked by the compiler, and costs nothing. A [`Mutex`](fibre_sync::Mutex) is less to write, and
-//! less to run, for one object that is changed here and there. Use tasks when an operation needs
-//! several objects at once and the locks' order would be yours to keep, when readers are to run
-//! side by side and still in turn with writers, or when each event of an object is to be handled
+//! Data of one fibre, or data that a scope's fibres borrow, needs no tasks: the compiler checks
+//! `fibre::scope`, which costs nothing. For one object with occasional changes, a
+//! [`Mutex`](fibre_sync::Mutex) is less to write, and less to run. Use tasks in three cases: an
+//! operation needs several objects at once, and you would have to keep the order of locks; readers
+//! should run side by side and still take turns with writers; or each event of an object is handled
 //! with the same few objects.
 //!
 //! # Where to find what
@@ -42,23 +42,22 @@
 //! | to | use |
 //! |---|---|
 //! | share an object | [`Shared`], [`Full::new`] |
-//! | have a task run with permissions | [`task!`], [`spawn()`], [`Task`] |
+//! | run a task with permissions | [`task!`], [`spawn()`], [`Task`] |
 //! | go on with permissions in several tasks, and wait for them | [`finish()`], [`try_finish`], [`Scope`] |
-//! | come by permissions where you are | [`acquire()`], [`try_acquire`] |
-//! | have a task for each event | [`on!`], [`Emitter`], [`Emits`] |
+//! | get permissions in the calling fibre | [`acquire()`], [`try_acquire`] |
+//! | start a task for each event | [`on!`], [`Emitter`], [`Emits`] |
 //! | choose processors, stop all | [`Tasks`] |
 //!
 //! # What is promised
 //!
-//! Tasks get an object in the order of their requests. Readers that follow each other have it
-//! together; no reader passes a writer that waits. Tasks with overlapping wants do not deadlock, in
-//! whatever order they name them. What a task has comes back when its guards are dropped: at its
-//! end, before it, or by a panic.
+//! Tasks get an object in the order of their requests. Consecutive readers share it; no reader
+//! overtakes a waiting writer. Tasks with overlapping wants do not deadlock, in whatever order they
+//! name them. A task gives its objects back when its guards are dropped: at its end, before it, or
+//! by a panic.
 //!
-//! Three things wait for ever, as with locks: a caller that [acquires](acquire()) while it has a
-//! guard of another object, which yet another one does the other way round; one that joins a task
-//! which wants what it has; and those that want what an abandoned fibre had, or a guard that was
-//! forgotten.
+//! Three kinds of callers wait for ever, as with locks: two that [acquire](acquire()) an object
+//! while each has a guard of the other's; a caller that joins a task that wants the caller's
+//! object; and those that want an object of an abandoned fibre, or of a forgotten guard.
 //!
 //! # What blocks what
 //!
@@ -77,13 +76,13 @@
 //! | `faults` | the names of faults that models plant |
 //! | `ticket` | what a request lacks |
 //! | `line` | who has one object, and who waits for it |
-//! | `entry` | how a task comes by all that it wants |
+//! | `entry` | how a task gets all that it wants |
 //! | `object`, `guards` | shared objects; permissions as values |
 //! | `wants`, `lent` | what tasks want; what a `finish` lends |
 //! | `errors` | why there is no result of a task |
 //! | `acquire` | permissions for the caller itself |
 //! | `request`, `stage` | a task that waits; what its handle has |
-//! | `system`, `task` | what tasks share that live together; tasks of their own |
+//! | `system`, `task` | what tasks that live together share; tasks of their own |
 //! | `finish` | tasks that their parent waits for |
 //! | `tasks` | tasks that are stopped together |
 //! | `callbacks`, `emitter`, `macros` | what events call; events; Eve's notation |
@@ -128,7 +127,7 @@ mod ticket;
 #[cfg(not(loom))]
 mod wants;
 
-/// For models. It is here in all builds, so that the compiler sees what nobody reaches.
+/// For models. It is here in all builds, so that the compiler sees unreachable code.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::entry::{Lines, enter, follow, give_back, try_enter, withdraw};

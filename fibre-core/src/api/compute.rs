@@ -1,13 +1,13 @@
-//! Calls that compute for long, made where they hold up nobody.
+//! Long computations, run where they delay no other fibre.
 //!
-//! A fibre that computes keeps its processor: all fibres that have started there wait meanwhile. So
-//! the closure goes to the cluster for such work (`cluster/compute.rs`) as a fibre of its own, and
-//! the caller's fibre joins it.
+//! A fibre that computes keeps its processor, and all fibres that have started there wait. So the
+//! closure goes to the compute cluster (`cluster/compute.rs`) as a fibre of its own, and the
+//! caller's fibre joins it.
 //!
 //! **Borrows.** The closure lies in the caller's frame, and so does its result. Nothing else ends
 //! the wait, neither cancellation nor a time-out, and the cluster is never stopped. So the frame
-//! stays until the closure has returned. A caller that its own cluster leaves behind keeps its
-//! stack for ever.
+//! stays until the closure has returned. A caller that its cluster abandons keeps its stack for
+//! ever.
 
 use crate::cluster::Cluster;
 use crate::fibre::Attributes;

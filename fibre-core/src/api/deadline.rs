@@ -1,5 +1,5 @@
-//! What takes a fibre of the runtime's own: the deadline of a token, and calls that block and may
-//! be left to themselves.
+//! Tasks that need a fibre of the runtime's own: the deadline of a token, and blocking calls that
+//! may be abandoned.
 
 use crate::api::spawn::Builder;
 use crate::blocking::blocking;

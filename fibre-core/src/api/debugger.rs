@@ -1,19 +1,19 @@
-//! What debuggers read, of a live process or of a core file: where everything lies.
+//! What debuggers read in a live process or a core file: where everything lies.
 //!
 //! A debugger knows neither the layouts that the compiler chose nor, in a stripped program, their
-//! names. So there is one [`Header`] of fixed layout, which says where the rest is. It is found by
-//! the symbol `fibre_debugger`, or by the section `.fibre_debugger`, which no stripping takes away.
-//! The script `fibre-inspect/gdb/fibre.py` reads it; the two change together, and then the
-//! [version](VERSION) does, too.
+//! names. So one [`Header`] of fixed layout says where the rest is. A debugger finds it by the
+//! symbol `fibre_debugger`, or by the section `.fibre_debugger`, which stripping does not remove.
+//! The script `fibre-inspect/gdb/fibre.py` reads it. The two change together, and the
+//! [version](VERSION) with them.
 //!
 //! From the header on, a debugger finds:
 //!
 //! * the clusters, in a list ([`crate::scheduler::records`]), and what processors these have;
 //! * in their fibre lists all fibres that have started, a hook of each control block;
-//! * in a control block what [`BlockLayout`] says. Where a fibre has left its stack, there lie its
-//!   registers RBX and RBP, upwards, and above them its frame.
+//! * in a control block what [`BlockLayout`] says. At the place where a fibre has left its stack
+//!   lie its registers RBX and RBP, upwards, and above them its frame.
 //!
-//! Nothing is written here for that but when a cluster or a processor begins or ends.
+//! The runtime writes this data only when a cluster or a processor begins or ends.
 
 use crate::api::embed;
 use crate::fibre::{BlockLayout, Body, ControlBlock};

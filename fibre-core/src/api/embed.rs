@@ -1,13 +1,12 @@
-//! Fibres with program, result and bookkeeping in a layer above: the base of another language's
-//! library, for its threads.
+//! Fibres with their program, result and bookkeeping in a layer above. Another language's thread
+//! library builds on these.
 //!
-//! Such a fibre is one allocation, as all are, and holds two pointers besides its control block:
-//! the *program*, two functions that all fibres of that layer share, and the *data*, one fibre's
-//! own, which the layer above finds again by [`embedded`] while the fibre runs.
+//! Such a fibre is one allocation, like all fibres. Besides its control block it holds two
+//! pointers: the *program*, two functions that all fibres of that layer share; and the fibre's own
+//! *data*, which the layer above gets from [`embedded`] while the fibre runs.
 //!
 //! Unlike a [`JoinHandle`](crate::JoinHandle), an [`EmbeddedFibre`] may be shared: the layer above
-//! has rules of its own about the threads that wait for a fibre, and about how long others may
-//! cancel it.
+//! decides which threads may wait for a fibre, and how long others may cancel it.
 
 use crate::api::spawn::Builder;
 use crate::cluster::{Cluster, try_caller_place};

@@ -1,14 +1,14 @@
-//! The functions that users call to begin fibres.
+//! The functions that start fibres.
 //!
 //! * `mark`: what the program says for the event trace;
 //! * `spawn`: `spawn`, and the builder of a fibre;
-//! * `deadline`: what takes a fibre of the runtime's own, to end a wait at a moment;
-//! * `compute`: what computes for long, on the cluster for that;
+//! * `deadline`: fibres of the runtime's own, which end a wait at a moment;
+//! * `compute`: long computations, on the compute cluster;
 //! * `scope`: fibres that borrow;
 //! * `activity`: fibres that are run again and again;
 //! * `label`: what a fibre says of itself;
 //! * `debugger`: where everything lies, for debuggers, which read memory only;
-//! * `embed`: fibres in memory of the caller's, for the C library.
+//! * `embed`: fibres in the caller's memory, for the C library.
 
 pub(crate) mod activity;
 pub(crate) mod compute;

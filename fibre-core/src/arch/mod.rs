@@ -1,7 +1,7 @@
-//! What the runtime asks of the CPU by instruction, but for the switch, which has files of its own
+//! The runtime's assembly, except the switch, which has files of its own
 //! ([`stack::switch`](crate::stack)).
 //!
-//! * `x86_64`: that of 64-bit x86.
+//! * `x86_64`: for 64-bit x86.
 //!
 //! A port to another CPU is a file beside it with the same functions.
 

@@ -7,25 +7,24 @@
 //!
 //! The number of threads follows demand:
 //!
-//! * **It grows** by one when a job has to wait, by a thread that the caller is told to start. Only
-//!   one thread starts at a time; it takes the first job, and if others still wait, starts the next
-//!   thread before it begins. So many short jobs at once are done by few threads. Many long ones
-//!   have as many as there may be within a moment, and the callers that bring jobs do not spend it.
+//! * **It grows** by one when a job has to wait: the caller is told to start a thread. Only one
+//!   thread starts at a time. It takes the first job and, if others still wait, starts the next
+//!   thread before it begins. So few threads do many short jobs. Many long jobs soon have as many
+//!   threads as the pool may have, and the callers that bring jobs do not spend that time.
 //! * **It shrinks** when a thread has been idle for as long as it may.
 //!
-//! A thread that cannot be started is done without, if there is another one. If there is none, all
-//! waiting jobs are given back to their callers, so that no job is left without anyone to do it.
+//! If a thread cannot be started, the pool goes on with those that it has. If it has none, it gives
+//! all waiting jobs back to their callers, so that no job waits without a thread.
 //!
-//! Jobs and idle threads lie in the frames of their waiting owners; the lists link them. The thread
-//! that takes one out, under the lock, has it to itself: a job until it is concluded, an idle
-//! thread until its word says that it has been given something. A thread that has idled long enough
-//! takes itself out; if it is in the list no more, it is about to be given something, and waits for
-//! that.
+//! Jobs and idle threads lie in the frames of their waiting owners; the lists link them. A thread
+//! that takes one out, under the lock, owns it: a job until it is concluded, an idle thread until
+//! its word says that it has a job. A thread that has idled long enough takes itself out. If it is
+//! no longer in the list, it is about to get a job, and waits for that.
 //!
 //! # Memory ordering
 //!
-//! The lock guards everything but what an idle thread is given, which its word releases and
-//! acquires.
+//! The lock guards everything except the job of an idle thread, which the thread's word releases
+//! and acquires.
 
 use crate::sync::{Cell, Futex, Mutex, planted};
 use std::ptr::{self, NonNull};

@@ -1,8 +1,8 @@
-//! Pools of kernel threads, and calls that are made there.
+//! Pools of kernel threads, and the calls that they make.
 //!
 //! A call lies in the frame of the fibre that makes it: closure, result, and the [`Job`] that the
 //! threads know it by. The fibre waits until a thread has done the job, whatever happens meanwhile.
-//! Cancelling the fibre does not end the wait, and a fibre that its cluster leaves behind keeps its
+//! Cancelling the fibre does not end the wait, and a fibre that its cluster abandons keeps its
 //! stack for ever. So the closure may borrow.
 
 use super::jobs::{Idle, Job, JobOutcome, Jobs, Next, Start, Taken};

@@ -1,10 +1,10 @@
 //! The cluster for work that computes: kernel threads beside those of the other clusters.
 //!
-//! Its fibres compute for long, so the rules are others than elsewhere. All new fibres go through
-//! one queue, first come, first served, and a free processor takes the next one: none waits behind
-//! a long one while a processor is free. There are no spare processors, as a processor that does
-//! not switch is what this cluster is for; and nothing reports one. The kernel prefers other
-//! threads: see [`ClusterBuilder::nice`].
+//! Its fibres compute for long, so its rules differ. All new fibres go through one queue, first
+//! come, first served, and a free processor takes the next one: no fibre waits behind a long one
+//! while a processor is free. The cluster has no spare processors, since its processors are meant
+//! not to switch, and nothing reports one that does not. The kernel prefers other threads: see
+//! [`ClusterBuilder::nice`].
 
 use super::builder::ClusterBuilder;
 use super::handle::Cluster;

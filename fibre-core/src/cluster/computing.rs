@@ -1,11 +1,11 @@
-//! Fibres that compute while others wait for their processor, told to a layer above.
+//! Reports fibres that compute while others wait for their processor to a layer above.
 //!
-//! The monitor (`monitor`) sees them when it looks for stuck processors (`spares`). A fibre is told
-//! if its processor's thread has had [`LONG`] of CPU time since it has last switched, and another
-//! fibre is ready on that processor now, or its deadline has passed: one that no other processor
-//! takes, that is. It is told again when it has computed for twice as long: the layer above may not
-//! have been able to say it. So a program that computes with all of
-//! its fibres, or with one, is not told of, and neither is a thread that waits for a CPU.
+//! The monitor (`monitor`) sees them when it looks for stuck processors (`spares`). It reports a
+//! fibre if two things hold: its processor's thread has had [`LONG`] of CPU time since the last
+//! switch; and another fibre, which no other processor takes, is ready there or has reached its
+//! deadline. It reports the fibre again when that has computed for twice as long, since the layer
+//! above may have failed to pass the first report on. So the monitor does not report a program that
+//! computes with all of its fibres, or with one, nor a thread that waits for a CPU.
 
 use super::processor_state::ProcessorState;
 use crate::scheduler::domain::Domain;

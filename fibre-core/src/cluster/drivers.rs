@@ -1,4 +1,4 @@
-//! How layers above give the processors of a cluster another way to sleep.
+//! How layers above give a cluster's processors another way to sleep.
 
 use super::handle::Cluster;
 use crate::idle::parker::Driver;

@@ -1,8 +1,8 @@
 //! The settings that hold, and where each came from.
 //!
-//! A setting that differs from what the environment would have made of it was chosen by the
-//! program. One that does not is the variable's, if that is set; else it is the default. A program
-//! that chooses the default value cannot be told from one that chooses nothing.
+//! If a setting differs from what the environment would give, the program chose it. Otherwise it
+//! comes from the variable, if that is set, or else from the default. A program that chooses the
+//! default value looks like one that chooses nothing.
 
 use super::register;
 use crate::config::settings::{Moves, Settings, default_processors, variable};

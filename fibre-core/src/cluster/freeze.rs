@@ -1,8 +1,8 @@
-//! Letting all clusters stand still while the process ends.
+//! Freezes all clusters while the process ends.
 //!
-//! Exit handlers and the destructors of static objects run while other threads do; a fibre that
-//! uses what has been destroyed would crash a program that has ended well. So the caller that ends
-//! the process freezes the fibres first. It may be one of them, which goes on.
+//! Exit handlers and destructors of static objects run while other threads still run. A fibre that
+//! uses a destroyed object would crash a program that has ended well. So the caller that ends the
+//! process freezes the fibres first. If the caller is a fibre, it goes on.
 
 use super::handle::Cluster;
 use super::pause::Paused;

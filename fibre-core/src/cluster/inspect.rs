@@ -1,11 +1,11 @@
-//! All that there is to see of fibres and processors, for a dump.
+//! Everything a dump can show of fibres and processors.
 //!
-//! An [`FibreVisitor`] of a layer above is shown one cluster after the other, while that stands
-//! still. Meanwhile it must not wait for anything, nor allocate: a thread of the program may hold
-//! the allocator's lock for ever, and the cluster would stand still for ever, too. So it takes what
-//! it needs when it is told of the cluster, which is before.
+//! A [`FibreVisitor`] of a layer above sees one cluster after the other, each while it stands
+//! still. Meanwhile the visitor must neither wait nor allocate: a thread of the program may hold
+//! the allocator's lock for ever, and the cluster would stand still for ever, too. So it takes the
+//! memory it needs when it is told of the cluster, which is before.
 //!
-//! No lock is waited for without a limit.
+//! No code here waits for a lock without a limit.
 
 use super::look::{self, FibrePhase, LookResult};
 use super::register;

@@ -1,8 +1,8 @@
 //! Clusters that are started when first needed.
 //!
-//! The program may choose how one is started, by a closure. That is called before anything is
-//! locked: it may wait, and others that need the cluster meanwhile start it, as if they had come
-//! first. Only the closure itself cannot ask for what it is to choose.
+//! A closure of the program may choose how such a cluster starts. It is called before anything is
+//! locked, so it may wait; a caller that needs the cluster meanwhile starts it, as if it had come
+//! first. Only the closure itself cannot ask for the cluster.
 
 use super::builder::ClusterBuilder;
 use super::handle::Cluster;

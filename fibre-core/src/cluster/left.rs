@@ -1,7 +1,7 @@
-//! How an error shows the fibres that were left behind: those that are alike in a group.
+//! How an error shows abandoned fibres: similar ones as a group.
 //!
-//! Fibres are alike if they have the same name, and wait for the same kind of thing. Where they are
-//! named by numbers ("client 7"), those numbers make no difference.
+//! Fibres are alike if they have the same name, and wait for the same kind of thing. Numbers in
+//! names ("client 7") make no difference.
 
 use super::stop::StopError;
 use crate::scheduler::domain::LeftFibre;

@@ -1,14 +1,14 @@
 //! Looking at all started fibres of a cluster from outside.
 //!
-//! The looker lets the cluster stand still for a moment. A processor that stands still runs none of
-//! its fibres, so others may read its fibre list, and what its fibres wait for still exists. It
-//! stays so for as long as a caller wants a standstill, whatever the other processors do, and by
-//! the lock of the fibre lists if the cluster is about to end. So what is known of a cluster does
-//! not depend on the one processor in it that computes for ever.
+//! The looker makes the cluster stand still for a moment. A processor that stands still runs none
+//! of its fibres, so others may read its fibre list, and what its fibres wait for still exists. It
+//! stays still as long as a caller wants a standstill, whatever the other processors do; if the
+//! cluster is about to end, the lock of the fibre lists keeps it. So one processor that computes
+//! for ever does not hide the others of its cluster.
 //!
-//! The fibres of that one are looked at without its help, see [`crate::sync::readers`]: its fibre
-//! may switch at any time, and others run while they are looked at. None of them is freed
-//! meanwhile; but what they wait for may be, so the looker does not ask for its owner.
+//! The looker sees the fibres of such a processor without its help ([`crate::sync::readers`]): its
+//! fibre may switch at any time, and others may run meanwhile. None of them is freed meanwhile. But
+//! what they wait for may be, so the looker does not ask for its owner.
 
 use super::handle::Cluster;
 use super::pause::Paused;

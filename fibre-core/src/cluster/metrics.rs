@@ -1,8 +1,9 @@
 //! What clusters and processors have counted, for readers on any thread.
 //!
-//! Nothing is stopped for it. The counters are read as they are (`scheduler/counts.rs` says
-//! how old they may be). What is queued each processor counts at its next service, which is
-//! some 200 µs later at most unless a fibre keeps it; the reader waits for that, but not for long.
+//! Reading stops nothing. The reader takes the counters as they are (`scheduler/counts.rs` says how
+//! old they may be). Each processor counts its queued fibres at its next service, which comes
+//! within some 200 µs unless a fibre keeps the processor. The reader waits for that, but not for
+//! long.
 
 use super::register;
 use crate::fibre::cancelled_fibres;

@@ -1,10 +1,10 @@
 //! Moving the calling fibre to another cluster.
 //!
 //! The fibre is counted into its new cluster while it still runs in the old one, so neither can end
-//! in between. It leaves its stack, and only then the old processor puts it into the new cluster's
-//! staging queue. The processor that takes it out makes it at home there.
+//! in between. It leaves its stack, and only then does the old processor put it into the new
+//! cluster's staging queue. The processor that takes it out becomes its home.
 //!
-//! A *visit* is a move with a certain way back: the fibre's own cluster goes on counting it, so
+//! A *visit* is a move with a guaranteed way back: the fibre's own cluster keeps counting it, so
 //! that the cluster does not end meanwhile, and takes it back even when it is closed to others.
 
 use super::handle::Cluster;

@@ -7,23 +7,23 @@
 //! ```
 //!
 //! A draining cluster finishes what it has; only its own fibres can spawn more. Then the processors
-//! end. If that takes too long, all fibres are cancelled. In the end those that are left are
-//! abandoned: they, and all that their wakers may touch, stay where they are for ever.
+//! end. If that takes too long, the cluster cancels all fibres. In the end it abandons those that
+//! are left: they, and everything that their wakers may touch, stay where they are for ever.
 //!
 //! Files:
 //!
 //! * `builder`: the settings of a cluster to come;
 //! * `policies`: the scheduler's choices, as methods of the builder;
-//! * `room`: whether there is memory for a cluster, asked before it is begun;
+//! * `room`: whether there is enough memory for a cluster, checked before it starts;
 //! * `running`: what the handles of a cluster share;
 //! * `handle`: the handle that programs hold;
 //! * `cluster_threads`: the kernel threads of a cluster, as one value;
 //! * `thread`: the kernel thread of one processor;
 //! * `register`: all clusters of the process;
-//! * `stop_listeners`: what lives in a cluster, and is told when that is stopped;
+//! * `stop_listeners`: who lives in a cluster, and must know when it stops;
 //! * `place`: where a fibre goes if its spawner names no cluster;
 //! * `lazy`: clusters that start when first needed;
-//! * `left`: how an error shows the fibres that were left behind;
+//! * `left`: how an error shows abandoned fibres;
 //! * `compute`: the cluster for work that computes;
 //! * `nodes`: clusters pinned to CPUs, and one for each NUMA node;
 //! * `drivers`: how a layer above replaces the way processors sleep;
@@ -32,7 +32,7 @@
 //! * `stop`: ending a cluster, at its own pace or within limits;
 //! * `freeze`: holding all clusters still while the process ends;
 //! * `look`: looking at all started fibres of a cluster from outside;
-//! * `inspect`: all that there is to see of fibres and processors, for a dump;
+//! * `inspect`: everything a dump can show of fibres and processors;
 //! * `processor_state`: a processor as layers above see it;
 //! * `observe`: processors while they go on, for a layer above;
 //! * `computing`: fibres that compute while others wait, for a layer above;

@@ -1,19 +1,18 @@
-//! The process' monitor: a thread that looks for stuck processors, which a hog keeps, in all
-//! clusters that may have spare ones, or in all if a layer above observes them (`observe`). It also
-//! calls idle processors to watch the busy ones, where these leave that to it
-//! (`processor/watch.rs`).
+//! The process's monitor: a thread that looks for stuck processors, each kept by one fibre. It
+//! looks in all clusters that may have spare processors, or in all clusters if a layer above
+//! observes them (`observe`). It also calls idle processors to watch the busy ones, if these leave
+//! that to it (`processor/watch.rs`).
 //!
 //! It is started with the first such cluster. While no processor is busy it sleeps for good
-//! ([`crate::idle::monitor_call`]); otherwise it looks every [`TICK`]. If it cannot be started,
-//! because addresses are short, say, or because the kernel has no `membarrier`, clusters go without
-//! spare processors.
+//! ([`crate::idle::monitor_call`]); otherwise it looks every [`TICK`]. If it cannot start, for lack
+//! of addresses or because the kernel has no `membarrier`, clusters do without spare processors.
 //!
-//! It keeps a cluster alive only for the time of a look, and the stopper of the cluster waits for
-//! that: what belongs to the cluster, descriptors among the rest, ends with the stop, and on the
-//! thread that stops it.
+//! It keeps a cluster alive only during a look, and the stopper of the cluster waits for that. So
+//! everything that belongs to the cluster, descriptors included, ends with the stop, on the thread
+//! that stops it.
 //!
-//! It runs wherever the program's main thread may, or a processor of these clusters: the thread
-//! that has started the first cluster may be confined to a CPU that is busy all the time.
+//! It may run on every CPU of the program's main thread and of these clusters' processors: the
+//! thread that started the first cluster may be confined to one CPU that is always busy.
 //!
 //! Once it knows its clusters and their processors it allocates nothing more, however often it
 //! looks.

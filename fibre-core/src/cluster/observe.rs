@@ -1,9 +1,9 @@
-//! What a layer above sees of processors while they go on, and how it sleeps while none is busy.
+//! What a layer above sees of running processors, and how it sleeps while none is busy.
 //!
-//! An observer reads words that processors write anyway. What it reads of one processor need not
-//! fit together: it looks again.
+//! An observer reads words that processors write anyway. What it reads of one processor may be
+//! inconsistent: then it looks again.
 //!
-//! It sleeps while all processors do: the process' monitor (`monitor`) wakes it.
+//! It sleeps while all processors do: the process's monitor (`monitor`) wakes it.
 
 use super::inspect::FibreView;
 use super::look::FibrePhase;

@@ -1,7 +1,7 @@
 //! Functions of layers above that are called when the process starts its first cluster.
 //!
-//! The loader calls what registers them, before `main`. So there is a table of fixed size, and no
-//! lock: a place is taken by a counter, and filled afterwards. The process has one thread then; a
+//! The loader calls the registering code before `main`. So the table has a fixed size and no lock:
+//! a counter assigns a place, which is filled afterwards. The process has one thread then. A
 //! function that another thread registers while the first cluster starts may come too late.
 
 use std::sync::OnceLock;

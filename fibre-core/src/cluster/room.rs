@@ -1,10 +1,10 @@
-//! Whether there is memory for a cluster, asked before it is begun.
+//! Whether there is enough memory for a cluster, checked before it starts.
 //!
-//! A cluster is a hundred allocations, some of them std's, which aborts the process where one
-//! fails. So this module asks in advance for what a cluster takes, by calls that can fail, and
-//! gives it back at once. Nothing keeps other threads from taking it meanwhile; where memory is
-//! that short the program has not long to go. What only the kernel gives, stacks of threads
-//! included, is an error of its own.
+//! A cluster makes a hundred allocations. Some are std's, which aborts the process if one fails. So
+//! this module first asks for as much memory as a cluster takes, with calls that can fail, and
+//! gives it back at once. Other threads may take it in between, but with so little memory the
+//! program will not last long anyway. If the kernel refuses something else, stacks of threads
+//! included, that is an error of its own.
 
 use crate::processor::os_thread;
 use std::alloc::{Layout, alloc, dealloc};

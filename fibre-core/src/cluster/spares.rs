@@ -1,27 +1,27 @@
 //! Spare processors: what a cluster does when fibres that do not switch keep all of its processors.
 //!
-//! Fibres that wait for each other by spinning, or block their threads in calls that the runtime
-//! does not know, keep as many processors as there are such fibres. Once they keep all, the fibres
-//! that could end their waits never run. So the process' monitor ([`super::monitor`]) looks at the
-//! processors every [`TICK`]. A processor is *stuck* if it has run one fibre, without a service,
-//! for [`LOOKS`] ticks, and its thread has had [`ENOUGH`] of a CPU meanwhile, or sleeps in the
-//! kernel now. A thread that merely waits for a CPU is not stuck, and another one would not help.
+//! Each fibre that spins, or blocks its thread in a call that the runtime does not know, keeps one
+//! processor. Once such fibres keep all of them, the fibres that could end their waits never run.
+//! So the process' monitor ([`super::monitor`]) looks at the processors every [`TICK`]. A processor
+//! is *stuck* if it has run one fibre, without a service, for [`LOOKS`] ticks, and its thread has
+//! had [`ENOUGH`] of a CPU meanwhile, or sleeps in the kernel now. A thread that merely waits for a
+//! CPU is not stuck, and another one would not help.
 //!
-//! For each stuck processor the monitor does what an idle watcher would do, as there may be none:
-//! it gives what may move to all (`ready/rescue.rs`), lets deadlines pass, and asks for events. If
-//! then all processors are stuck and a fibre is ready that any of them may run, one more spare
-//! processor takes part: one that stands aside, or else a new one, up to a bound. It is a processor
-//! like the others (`processor/spare.rs`). If spare ones are stuck already, as many more take part:
-//! each of them has to run for [`ENOUGH`] before the next look that finds all stuck, and the more
-//! there are, the longer that takes. So no more of them are idle than are stuck.
+//! There may be no idle watcher, so the monitor does a watcher's work for each stuck processor: it
+//! offers movable fibres to all (`ready/rescue.rs`), fires deadlines, and asks for events. If then
+//! all processors are stuck and a fibre is ready that any of them may run, one more spare processor
+//! takes part: one that stands aside, or else a new one, up to a bound. It is a processor like the
+//! others (`processor/spare.rs`). If spare ones are stuck already, as many more take part. Each of
+//! them has to run for [`ENOUGH`] before the next look that finds all stuck, and the more there
+//! are, the longer that takes. So no more of them are idle than are stuck.
 //!
-//! The user is told of that once, and later than it happens: a thread may sleep in the kernel for a
-//! moment, for a lock with a holder that gets no CPU on a busy machine. So each regular processor
-//! must have computed, or must sleep at [`LONG_ASLEEP`] looks and have had no CPU in between.
+//! The runtime reports that once, with a delay: on a busy machine a thread may sleep in the kernel
+//! for a moment, for a lock with a holder that gets no CPU. So each regular processor must have
+//! computed, or must sleep at [`LONG_ASLEEP`] looks and have had no CPU in between.
 //!
 //! When one of the regular processors has not been stuck for [`Spares::timeout`], all spare ones
-//! stand aside. If they are needed again soon, that timeout doubles: each time they are called
-//! back costs some 30 ms.
+//! stand aside. If they are needed again soon, that timeout doubles: each call back costs some
+//! 30 ms.
 
 use super::cluster_threads::ClusterThreads;
 use super::computing;

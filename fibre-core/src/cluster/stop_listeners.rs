@@ -1,5 +1,5 @@
-//! What lives in a cluster and is told when that is stopped: crates above have fibres there that
-//! wait for work, and end only if somebody says so.
+//! Listeners that learn when their cluster stops. Crates above have fibres that wait for work
+//! there, and end only when told.
 
 use parking_lot::Mutex;
 use std::mem;

@@ -1,7 +1,7 @@
 //! What all fibres wait for, seen from outside.
 //!
-//! Each fibre notes in its block what it waits for (see `fibre/wait_slot.rs`). The reporter lets
-//! one cluster after the other stand still for a moment, and looks at their fibres (see `look`).
+//! Each fibre notes in its block what it waits for (see `fibre/wait_slot.rs`). The reporter makes
+//! one cluster after the other stand still for a moment, and looks at its fibres (see `look`).
 
 use super::look::{self, FibrePhase, LookResult};
 use super::register;

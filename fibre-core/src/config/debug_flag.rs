@@ -1,8 +1,7 @@
-//! Switches of the whole process, for users that look for a fault.
+//! Process-wide switches for users that look for a fault.
 //!
-//! A switch has the value of an environment variable until a call changes it. What it switches is
-//! off the fast paths, and asks by one relaxed load; the variable is read when the switch is first
-//! asked.
+//! A switch has the value of an environment variable until a call changes it. Code off the fast
+//! paths reads it with one relaxed load; the first read gets the variable.
 
 use crate::config::environment;
 use crate::config::settings::switch;

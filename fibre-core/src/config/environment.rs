@@ -1,16 +1,16 @@
 //! The environment variables of the runtime: their names, and what each may be set to.
 //!
-//! [`check`] compares the whole environment with it before a cluster is started. So nonsense is an
-//! error of the builder, whatever the variable is for, and is reported at once with the variable's
+//! [`check`] compares the whole environment with it before a cluster is started. So an invalid
+//! value is an error of the builder, whatever the variable is for. The error has the variable's
 //! name, its value, and what would have been right. Readers
-//! ([`variable`](crate::internal::variable())) therefore take nonsense for "not set"; those that
-//! may come before any cluster [`complain`] first.
+//! ([`variable`](crate::internal::variable())) therefore treat an invalid value as "not set";
+//! readers that may come before any cluster [`complain`] first.
 //!
-//! In a program with more rights than its caller none of them counts
+//! A program with more rights than its caller ignores all of them
 //! ([`sys::environment`](crate::sys::environment)).
 //!
-//! An unknown `FIBRE_*` name is probably a typo. That is reported once, and is no error, as
-//! programs may have such variables of their own.
+//! An unknown `FIBRE_*` name is probably a typo. The runtime reports it once. It is not an error,
+//! as programs may have such variables of their own.
 
 use crate::choice::{NamedChoice, Names};
 use crate::config::observation::{MonitorSetting, ReportSetting};

@@ -1,8 +1,7 @@
 //! The scheduler's choices, as values.
 //!
-//! Each has a name, which is what the environment variables take and what reports print.
-//! The mechanisms behind them are elsewhere: placement in `scheduler::placement`, stealing in
-//! [`crate::scheduler::steal`], priorities in [`crate::ready`].
+//! Environment variables and reports use their names. The mechanisms are elsewhere: placement in
+//! `scheduler::placement`, stealing in [`crate::scheduler::steal`], priorities in [`crate::ready`].
 
 use crate::choice::{Names, UnknownChoice, named_choice};
 use crate::config::steal_orders::steal_orders;

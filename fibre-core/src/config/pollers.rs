@@ -1,8 +1,8 @@
 //! The table of pollers.
 //!
-//! Pollers are a layer above. Their names are here because all environment variables are checked
-//! here, and so is the rest of a row, because a new poller is to cost one row. fibre-io makes its
-//! enum `Poller` of this table, and calls the functions that the rows name.
+//! Pollers are a layer above. Their names are here because this crate checks all environment
+//! variables; the rest of a row is here so that a new poller needs one row only. fibre-io makes its
+//! enum `Poller` from this table, and calls the functions that the rows name.
 
 use crate::choice::Names;
 

@@ -1,8 +1,8 @@
 //! Every choice of a cluster as a value, and the environment variables that set defaults.
 //!
 //! A builder begins with [`Settings::from_environment`] and changes what its methods are called
-//! for; from then on the values are fixed. A variable that is set to nonsense counts as not set
-//! here, and is an error of the cluster (see `environment`).
+//! for; from then on the values are fixed. A variable with an invalid value counts as not set here,
+//! and is an error of the cluster (see `environment`).
 
 use crate::choice::named_choice;
 use crate::config::policy::{Placement, Revival, StealOrder, Stealing};

@@ -1,8 +1,8 @@
 //! The table of steal orders.
 //!
 //! A row is a value of [`StealOrder`](crate::StealOrder), its name, and the function in the folder
-//! `scheduler/steal` that steals in this order. The enum, its names and the choice of the function
-//! are made of the rows. So a new order is a file there, its `mod` line, and a row here.
+//! `scheduler/steal` that steals in this order. The macro makes the enum, its names and the choice
+//! of the function from the rows. So a new order is a file there, its `mod` line, and a row here.
 
 /// Calls the macro `$with` with all orders, the default one first.
 macro_rules! steal_orders {

@@ -8,24 +8,24 @@
 //!                                 └──────────────── Again
 //! ```
 //!
-//! * **Idle**: it is nowhere. Whoever schedules it queues it.
+//! * **Idle**: it is in no queue. Whoever schedules it queues it.
 //! * **Ready**: it is in one ready queue, and has not begun.
 //! * **Running**: it runs, or waits as any fibre does, on a stack of its own.
 //! * **Again**: it runs, and was scheduled meanwhile: it will run once more.
-//! * **Refused**: its cluster has left it behind. This is the end.
+//! * **Refused**: its cluster has abandoned it. This is the end.
 //!
-//! So there is one place in queues for it, and any number of calls of `schedule` before a run
-//! begins make one run.
+//! So it is in one queue at most, and any number of `schedule` calls before a run begins make one
+//! run.
 //!
-//! A caller that may have to be turned away, as its cluster is closed to it, must not make the
-//! activity ready first: another caller, who is let in, would take it for queued. It calls
+//! If the cluster may be closed to a caller, that caller must not make the activity ready first:
+//! another caller, who is let in, would believe it queued. So it calls
 //! [`notice`](ActivityWord::notice), and `schedule` only when it has been let in.
 //!
 //! # Memory ordering
 //!
 //! All changes are acquire-release read-modify-writes, so each one is in the release sequence of
-//! those before. A run sees what was done before each call of `schedule` that it answers; what a
-//! run did is seen by the next one.
+//! those before. A run sees what was done before each `schedule` that it answers. The next run sees
+//! what this run did.
 
 use crate::sync::{AtomicU32, Ordering, planted};
 

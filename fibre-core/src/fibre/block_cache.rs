@@ -4,8 +4,8 @@
 //! allocator takes 60 to 130 instructions for each malloc and free, more when many are freed at
 //! once; a list of blocks takes ten. Blocks come in a few sizes, and a block goes to the list of
 //! the processor that gives up the last reference. The next fibre is likely to be spawned there.
-//! Lists are short: beyond [`MAX_BLOCKS`] blocks, memory goes back to the allocator, so a burst
-//! does not stay.
+//! Lists are short: beyond [`MAX_BLOCKS`] blocks, memory goes back to the allocator, so the memory
+//! of a burst does not stay.
 //!
 //! With the feature `sanitizer` the cache keeps nothing, so that AddressSanitizer sees every use of
 //! freed memory.

@@ -1,9 +1,9 @@
 //! Cancelling fibres in two steps, with one system call for many.
 //!
 //! A fibre that waits at home says so without a read-modify-write. A canceller therefore marks the
-//! fibre, has every running thread see the mark, and only then looks at the fibre's wait (see the
-//! module `visits`). A fibre that goes on meanwhile waits for its canceller. So fibres that are
-//! cancelled together share the system call, but not too many of them.
+//! fibre, makes every running thread see the mark with a system call, and only then looks at the
+//! fibre's wait (see the module `visits`). A fibre that goes on meanwhile waits for its canceller.
+//! So fibres that are cancelled together share the system call, but only a few at a time.
 
 use crate::wait::waiter::Wakeable;
 use std::ptr::NonNull;

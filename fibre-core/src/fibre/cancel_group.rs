@@ -1,9 +1,9 @@
-//! Groups of fibres that are cancelled together, and groups within the group.
+//! Groups of fibres that are cancelled together, and groups within groups.
 //!
-//! A group knows its members only as long as it has not been cancelled, and a member only as long
-//! as it has not ended: a fibre enters when it is spawned, and leaves before the runtime gives it
-//! up. The canceller takes the members out under the lock, with a reference each, and cancels them
-//! after it; so no lock is held while a fibre is queued.
+//! A group knows its members until it is cancelled, and each member until that ends: a fibre enters
+//! when it is spawned, and leaves before the runtime gives it up. The canceller takes the members
+//! out under the lock, with a reference each, and cancels them after releasing the lock. So no lock
+//! is held while a fibre is queued.
 //!
 //! Selections that watch a group wait for its cancellation without being members: their waiters are
 //! claimed under the lock, and resumed after it.

@@ -1,9 +1,9 @@
 //! What a fibre is: its control block.
 //!
-//! One allocation holds the control block, the closure and later the result; the
-//! typed part lies behind it and is reached through a small table of functions
-//! ([`Body`]). Two references exist at first: the runtime's, given up by the
-//! processor that ran the fibre to its end, and the handle's.
+//! One allocation holds the control block, the closure and later the result; the typed part lies
+//! behind it and is reached through a small table of functions ([`Body`]). Two references exist at
+//! first: the handle's and the runtime's. The processor that runs the fibre to its end drops the
+//! latter.
 //!
 //! The owners of its fields:
 //!

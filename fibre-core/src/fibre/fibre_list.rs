@@ -1,9 +1,9 @@
 //! The fibres that have started, and not ended, in an intrusive list.
 //!
-//! A processor finds its waiting fibres by it: to cancel them, and to report which are left. The
+//! It shows a processor its waiting fibres, to cancel them or to report which are left. The
 //! processor that runs a fibre adds it when the fibre gets its stack, and takes it out when the
-//! fibre gives that back. So where started fibres stay with their processor, each processor has a
-//! fibre list that nobody else touches. Where they move, the cluster has one, behind a lock.
+//! fibre gives that back. If started fibres stay with their processor, each processor has a fibre
+//! list that nobody else touches. If they move, the cluster has one list, behind a lock.
 
 use std::cell::Cell;
 use std::mem::offset_of;

@@ -1,10 +1,10 @@
 //! The labels of a fibre: what it says of itself in dumps, to gdb, and when it overflows its stack
 //! or panics.
 //!
-//! They are kept as the text that shows them, `key=value`, with a line for each. It lies in an
-//! allocation of its own, which exists from the first label on. Others look at it while the fibre
-//! runs: under a short lock. The fibre holds it for as long as it takes to copy the text, and no
-//! looker waits for it. A debugger reads the text as it is.
+//! They are kept in the text form that is shown, a line `key=value` for each. The text lies in an
+//! allocation of its own, which exists from the first label on. Others read it while the fibre
+//! runs, under a short lock. The fibre holds the lock only to copy the text, and no reader waits
+//! for it. A debugger reads the text as it is.
 
 use crate::sync::short_lock::ShortLock;
 use std::fmt::{self, Write};

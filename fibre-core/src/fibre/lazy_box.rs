@@ -1,7 +1,7 @@
 //! A box that is made when it is first needed: one word, null until then.
 //!
-//! The owner of what it is in makes it; others may look meanwhile. It stays where it is until its
-//! owner drops it.
+//! The owner of the enclosing object makes it; others may look meanwhile. It stays in place until
+//! its owner drops it.
 //!
 //! # Memory ordering
 //!

@@ -1,16 +1,15 @@
 //! Values that belong to one fibre, or to one plain thread, found by keys.
 //!
-//! A [`Key`] has an index that is its own as long as it is not deleted, and a generation that tells
-//! it from earlier owners of the index. A key's generation is odd; a place without an owner has an
-//! even one. A place is retired before its generations come again. A [`Locals`] is one owner's
-//! table: a value and its destructor by index. It is a null pointer until the first value is set,
-//! which is all that a fibre without such values pays for.
+//! A [`Key`] owns an index until it is deleted, and a generation tells it from earlier owners of
+//! the index. A key's generation is odd; a place without an owner has an even one. A place is
+//! retired before its generations wrap around. A [`Locals`] is one owner's table: a value and its
+//! destructor by index. It is a null pointer until the first value is set, so that is all that a
+//! fibre without such values costs.
 //!
-//! At its owner's end the table is emptied in rounds, as POSIX has it: a value is taken out before
-//! its destructor runs. The destructor may block, and may set values again, of its own key too;
-//! these are for the next round. What is left after [`ROUNDS`] rounds is leaked. Keys that are
-//! *last*, for values that the destructors of others may still ask for, have a round of their own
-//! after these.
+//! At its owner's end the table is emptied in rounds, as in POSIX: a value is taken out before its
+//! destructor runs. The destructor may block, and may set values again, even of its own key; these
+//! go to the next round. What is left after [`ROUNDS`] rounds is leaked. Keys that are *last*, for
+//! values that the destructors of others may still ask for, have a round of their own after these.
 //!
 //! Only the generations are atomic: a table is used by its owner only, and no borrow of it outlives
 //! a method, since destructors come back to it.

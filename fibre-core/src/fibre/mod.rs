@@ -3,11 +3,11 @@
 //! * `control_block`: the one allocation of a fibre;
 //! * `state`: its run-state word;
 //! * `activity_word`: whether an activity has to run, and does;
-//! * `wait_slot`: what it waits for, or the stack that is reserved for it;
+//! * `wait_slot`: what it waits for, or its reserved stack;
 //! * `fibre_list`, `fibre_list_ref`: the started fibres of a processor, and looking at them from
 //!   outside;
 //! * `block_cache`: the memory of ended fibres;
-//! * `labels`: what it says of itself to those who look;
+//! * `labels`: what it says of itself to observers;
 //! * `lazy_box`: a box that is made when it is first needed;
 //! * `local_table`: fibre-local values by key;
 //! * `switch_hooks`: functions of the program that are called at each switch;

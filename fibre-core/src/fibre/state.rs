@@ -11,13 +11,12 @@
 //! * **Running**: some processor is on the fibre's stack, or the fibre is in a ready
 //!   queue.
 //! * **Parked**: its stack has been left; exactly one waker will queue it.
-//! * **Woken**: the wake-up has happened, and the fibre, still on its stack, is about to
-//!   find out.
+//! * **Woken**: the wake-up has happened, and the fibre, still on its stack, is about to notice.
 //!
 //! A fibre parks, is woken once, and runs; the waiter's outcome (see [`crate::wait::waiter`]) makes
 //! sure that nobody wakes it a second time. So each wait takes two additions, `left` and `wake`, in
-//! either order. Their sum is a whole turn of the state: whoever comes second queues the fibre, and
-//! nobody has to set the state back.
+//! either order. Their sum is a full cycle of the state: whoever comes second queues the fibre, and
+//! nobody has to reset the state.
 //!
 //! # Cancellation
 //!
@@ -30,9 +29,8 @@
 //! * a waker has won, and has been here: it has left the queueing to the canceller;
 //! * a waker has won, and is still to come: it will queue the fibre.
 //!
-//! If the fibre is not parked, the canceller leaves it at the bit: `left` sees it in the
-//! word that it swaps, so that no wait begins unnoticed. Then `left` sets `HELD`, and the
-//! processor is the canceller.
+//! If the fibre is not parked, the canceller only sets the bit: `left` sees it in the word that it
+//! swaps, so no wait begins unnoticed. Then `left` sets `HELD`, and the processor is the canceller.
 //!
 //! # Waits at home
 //!
@@ -40,16 +38,16 @@
 //! If the wait has a limit, the fibre says so in `wait`, by the bit `AT_HOME` of the waiter's
 //! address, and clears the bit when it goes on. A canceller that finds the fibre Running sets
 //! `VISITED`, makes every running thread execute a memory barrier, and then looks at `wait`. Either
-//! it sees the waiter there; or the fibre, which looks for the bit `CANCELLED` after it has said
-//! that it waits, sees that bit. If the canceller sees the waiter, the fibre stays until the
+//! the canceller sees the waiter there; or the fibre sees the bit `CANCELLED`, as it looks for it
+//! after it has said that it waits. If the canceller sees the waiter, the fibre stays until the
 //! canceller is done: it looks for `VISITED` before its frame ends. The fibre pays for plain
 //! accesses, and the canceller for a system call.
 //!
 //! # Waits in the panic hook
 //!
 //! A fibre that waits in the panic hook does not leave its stack for good (see
-//! `processor/hold.rs`). So it is Running until its waker makes it Woken, which the fibre looks for
-//! by `stay()`. A canceller only sets the bit; the fibre sees that, too, and claims its waiter
+//! `processor/hold.rs`). So it is Running until its waker makes it Woken; the fibre checks for that
+//! in `stay()`. A canceller only sets the bit; the fibre sees that, too, and claims its waiter
 //! itself.
 //!
 //! Invariants:

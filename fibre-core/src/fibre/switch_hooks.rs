@@ -1,9 +1,9 @@
 //! Functions of the program that are called at each switch.
 //!
-//! Libraries keep things in thread-locals that belong to one flow of control: the span that a log
-//! line is in, say. The fibres of a processor share its thread-locals. Hooks take such things out
-//! of the thread-local when a fibre leaves its stack, keep them with the fibre, and put them back
-//! before it goes on.
+//! Libraries keep data in thread-locals that belongs to one flow of control, such as the span of a
+//! log line. The fibres of a processor share its thread-locals. Hooks take such data out of the
+//! thread-local when a fibre leaves its stack, keep it with the fibre, and put it back before the
+//! fibre goes on.
 //!
 //! The hooks of a cluster are fixed when it is built: those of the process, then its own. A
 //! processor without hooks runs a loop with no trace of them (see `processor/run_loop.rs`). They

@@ -1,8 +1,8 @@
-//! One word of a fibre with two uses: until it starts, a stack that it got when it was spawned, the
-//! promise of one, or the mark of an activity; from then on, what it waits for.
+//! One word of a fibre with two uses. Until the fibre starts, it holds a stack from its spawn, the
+//! promise of one, or the mark of an activity. From then on, it says what the fibre waits for.
 //!
-//! A processor takes the stack out before it lists the fibre as started, and reports of what fibres
-//! wait for look at listed fibres only; so the two uses do not meet.
+//! A processor takes the stack out before it lists the fibre as started, and reports about waits
+//! look at listed fibres only. So the two uses never overlap.
 //!
 //! The fibre notes what it waits for when it is about to leave its stack, and clears the note when
 //! it goes on. A reader of a fibre that does not run sees the truth, though the fibre may have been
@@ -11,8 +11,8 @@
 //! # Memory ordering
 //!
 //! Relaxed. The processor that takes the stack has received the fibre from the thread that put the
-//! stack there. A reader that relies on what it sees knows from elsewhere that the fibre does not
-//! run.
+//! stack there. A reader that relies on what it sees must know from elsewhere that the fibre does
+//! not run.
 
 use crate::stack::Stack;
 use crate::wait::wait_object::WaitObject;

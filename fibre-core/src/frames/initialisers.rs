@@ -1,20 +1,20 @@
-//! A warning about fibres that leave their stack inside an initialiser of std's, in builds with
-//! debug assertions.
+//! In builds with debug assertions, warns of fibres that leave their stack inside an initialiser of
+//! std's.
 //!
-//! std takes a thread for one flow of control. While the initialiser of a `thread_local!` waits,
-//! another fibre of the thread may initialise the same value; the later one then replaces what the
-//! earlier one has lent, which is undefined behaviour. A fibre that asks for a `LazyLock`,
-//! `OnceLock` or `Once` blocks its thread while the initialiser waits; if that is the thread of the
-//! initialiser, for ever. A library can mend neither, as std does not tell that an initialiser
-//! runs. The stack shows it.
+//! std treats a thread as one flow of control. While the initialiser of a `thread_local!` waits,
+//! another fibre of the thread may initialise the same value. The later one then replaces a value
+//! that the earlier one has lent, which is undefined behaviour. A fibre that asks for a `LazyLock`,
+//! `OnceLock` or `Once` blocks its thread while the initialiser waits, and for ever if the
+//! initialiser runs on that thread. A library can fix neither, as std does not say that an
+//! initialiser runs. But the stack shows it.
 //!
-//! So a fibre that leaves its stack is looked at. The program's table of symbols has the places of
-//! std's functions for that purpose. Words on the stack that lie in one of them may be return
-//! addresses, or be left over from an earlier call. Only if there is such a word, which is seldom,
-//! the stack is walked frame by frame, and that decides. Each function is reported once. A program
-//! without a table of symbols gets no warning. `FIBRE_INITIALISERS=0` switches this off.
+//! So this module checks each fibre that leaves its stack. The program's symbol table has the
+//! addresses of std's initialising functions. A word on the stack that points into one of them may
+//! be a return address, or a leftover from an earlier call. Such a word is rare. Only if there is
+//! one, the module walks the stack frame by frame, and that decides. It reports each function once.
+//! A program without a symbol table gets no warning. `FIBRE_INITIALISERS=0` switches this off.
 //!
-//! The names are std's own affair and may change; `tests/bounds/soundness/initialising.rs` notices.
+//! The names are internal to std and may change; `tests/bounds/soundness/initialising.rs` notices.
 
 use crate::config::debug_flag::DebugFlag;
 use crate::fibre::ControlBlock;

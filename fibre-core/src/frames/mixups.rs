@@ -77,6 +77,20 @@ const MAX_SIZE: usize = 16 << 10;
 /// How many bytes have to be left on a stack for a backtrace.
 const ROOM: usize = 96 << 10;
 
+/// The beginnings of names of functions that are the runtime's or std's.
+const INSIDE: [&str; 7] = [
+    "fibre_core::",
+    "fibre_sync::",
+    "fibre_io::",
+    "fibre::",
+    "std::",
+    "core::",
+    "alloc::",
+];
+
+/// The beginnings of folders with the runtime's sources.
+const PACKAGES: [&str; 4] = ["fibre-core", "fibre-sync", "fibre-io", "fibre-rt"];
+
 /// A thread-local of the program.
 #[derive(Debug)]
 struct Variable {
@@ -327,21 +341,9 @@ fn first_foreign(trace: &str) -> Option<String> {
 /// inlined have names without their crates'.
 fn is_inside(function: &str, file: &str) -> bool {
     let function = function.trim_start_matches(['<', '&']);
-    let has_crate = |name: &&str| function.starts_with(*name);
-    let crates = [
-        "fibre_core::",
-        "fibre_sync::",
-        "fibre_io::",
-        "fibre::",
-        "std::",
-        "core::",
-        "alloc::",
-    ];
-    let packages = ["fibre-core", "fibre-sync", "fibre-io", "fibre-rt"];
-    let is_package = |part: &str| packages.iter().any(|name| part.starts_with(name));
-    crates.iter().any(|name| has_crate(&name))
-        || file.starts_with("/rustc/")
-        || file.split('/').any(is_package)
+    let by_name = INSIDE.iter().any(|name| function.starts_with(name));
+    let is_package = |part: &str| PACKAGES.iter().any(|name| part.starts_with(name));
+    by_name || file.starts_with("/rustc/") || file.split('/').any(is_package)
 }
 
 /// Whether fibres may leave a variable of this name to each other.

@@ -1,8 +1,8 @@
-//! The program's table of symbols: which functions and thread-locals lie where.
+//! The program's symbol table: which functions and thread-locals lie where.
 //!
-//! It is in the program's file, in ELF's form for 64 bits, unless it was stripped; it is not loaded
-//! with the program. A table that cannot be read, or makes no sense, counts as none. Libraries that
-//! the program has loaded are not looked at.
+//! It is in the program's file, as 64-bit ELF, unless it was stripped; it is not loaded with the
+//! program. An unreadable or invalid table counts as missing. This module ignores libraries that
+//! the program has loaded.
 
 use std::ffi::{c_int, c_void};
 use std::fs::File;

@@ -10,11 +10,10 @@
 //! 2. **Arm**: it puts its mark into its empty queues, so that a push wakes it.
 //! 3. It looks once more at all that others could have for it: the holder of an [`Armed`] does.
 //! 4. **Sleep**.
-//! 5. Dropping the value takes it all back, however far it came.
+//! 5. Dropping the value undoes the steps taken so far.
 //!
-//! Only an [`Armed`] can sleep, and there is none without the steps before. So no processor sleeps
-//! without somebody's knowledge. That step 3 is not left out is for the processor to see to, and
-//! for `tests/loom/idle.rs` to check.
+//! Only an [`Armed`] can sleep, and only the earlier steps make one. So no processor sleeps
+//! unannounced. The processor itself must not skip step 3; `tests/loom/idle.rs` checks that.
 
 use crate::idle::shared_queues::SharedQueues;
 use std::time::Instant;

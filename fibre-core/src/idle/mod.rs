@@ -5,7 +5,7 @@
 //! * `watchers`: which of them look after the others;
 //! * `shared_queues`: the queues that all processors of a cluster take from, and which of them a
 //!   push wakes;
-//! * `wake_batch`: wake-ups that are put off until all fibres of a batch are queued;
+//! * `wake_batch`: wake-ups delayed until all fibres of a batch are queued;
 //! * `armed`: the steps of going to sleep;
 //! * `monitor_call`: how a processor wakes the monitor;
 //! * `observer_call`: how the monitor wakes an observer of a layer above.

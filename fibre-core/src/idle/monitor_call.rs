@@ -1,14 +1,14 @@
-//! How processors that become busy wake the monitor, which sleeps for good while all are idle.
+//! How processors that become busy wake the monitor, which sleeps while all are idle.
 //!
 //! ```text
 //!   AWAKE ──► ASLEEP ──► AWAKE
 //! ```
 //!
-//! The monitor says that it sleeps, has every running thread of the process execute a memory
-//! barrier (`membarrier`), and looks once more whether any processor is busy. A processor says by a
-//! plain store that it is busy, and then looks at this word. So either the monitor sees that the
-//! processor is busy, or the processor sees that the monitor sleeps, and wakes it. A processor pays
-//! for one plain load each time it becomes busy.
+//! The monitor says that it sleeps, makes every running thread of the process execute a memory
+//! barrier (`membarrier`), and checks once more whether any processor is busy. A processor says
+//! with a plain store that it is busy, and then looks at this word. So either the monitor sees that
+//! the processor is busy, or the processor sees that the monitor sleeps, and wakes it. A processor
+//! pays for one plain load each time it becomes busy.
 //!
 //! # Memory ordering
 //!

@@ -4,10 +4,10 @@
 //!   AWAKE ──► ASLEEP ──► AWAKE
 //! ```
 //!
-//! The observer says that it sleeps, and the monitor wakes it at the end of each of its looks.
-//! There is at least one look after a processor has become busy (`monitor_call`). So a processor
-//! pays for one sleeper and not for two. A processor that becomes busy and sleeps again between the
-//! monitor's last look and the monitor's sleep is not noticed by the observer, which looks for what
+//! The observer says that it sleeps, and the monitor wakes it at the end of each look. The monitor
+//! looks at least once after a processor has become busy (`monitor_call`). So a processor pays for
+//! one sleeper and not for two. The observer misses a processor that becomes busy and sleeps again
+//! between the monitor's last look and the monitor's sleep. That does no harm: it looks for what
 //! lasts.
 //!
 //! # Memory ordering

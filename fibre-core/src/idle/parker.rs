@@ -8,10 +8,10 @@
 //!     └──────────────────────────────►┘
 //! ```
 //!
-//! A notification that comes while the thread is awake makes its next sleep end at once. By default
-//! a processor sleeps on its futex. A layer above may install a [`Driver`]: another way to sleep
-//! (in `epoll_wait`, say) that also tells the processor of events that make fibres ready. Several
-//! processors may share one driver; then it says each time which of them sleep in it.
+//! A notification that comes while the thread is awake ends its next sleep at once. By default a
+//! processor sleeps on its futex. A layer above may install a [`Driver`]: another way to sleep (in
+//! `epoll_wait`, say) that also tells the processor of events that make fibres ready. Several
+//! processors may share one driver, which then says each time which of them sleep in it.
 //!
 //! # Memory ordering
 //!

@@ -4,8 +4,8 @@
 //! leaves when it goes back to work. A producer that has work for any processor takes one out by
 //! [`IdleSet::claim`], so that two pieces of work do not wake the same one.
 //!
-//! The set decides *where* work goes. That a sleeping processor notices what is
-//! in its own queue does not depend on it: see [`crate::queue::BasicQueue::arm`].
+//! The set decides *where* work goes. A sleeping processor notices work in its own queue without
+//! it: see [`crate::queue::BasicQueue::arm`].
 //!
 //! # Memory ordering
 //!

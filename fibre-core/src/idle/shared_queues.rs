@@ -1,5 +1,5 @@
-//! What the processors of a cluster have in common: the queues that all of them take from, which
-//! other runtimes call injectors, and how each of them sleeps.
+//! What the processors of a cluster share: the queues that all of them take from (injectors in
+//! other runtimes), and how each of them sleeps.
 //!
 //! * `staging`: new fibres without a chosen processor, fibres that migrate here, and, with work
 //!   sharing, all that may move. A processor looks here after its own queue.
@@ -7,9 +7,9 @@
 //!
 //! (Thesis, section 3.2.2.) No processor sleeps *in* these queues. A thread that pushes here wakes
 //! one processor out of the idle set, if there is one, and a processor that enters the set looks
-//! here once more before it sleeps. Both announce first and look then, each by a sequentially
-//! consistent read-modify-write, so that one of the two sees the other. Only one processor is woken
-//! for one fibre: there is no herd.
+//! here once more before it sleeps. Both announce first and look then, each with a sequentially
+//! consistent read-modify-write, so one of the two sees the other. One fibre wakes only one
+//! processor: there is no thundering herd.
 
 use crate::idle::parker::{Driver, Parker};
 use crate::idle::set::IdleSet;

@@ -1,8 +1,8 @@
-//! Wake-ups that are put off until everything has been queued.
+//! Wake-ups delayed until everything has been queued.
 //!
 //! A waker that makes many fibres ready at once should queue all of them before it wakes a
-//! processor: one that is woken for the first fibre may take the CPU, or touch its queue at the
-//! same time. Then each sleeping processor that has got a fibre is woken once (thesis, section
+//! processor: a processor woken for the first fibre may take the CPU, or touch its queue at the
+//! same time. Then the waker wakes each sleeping processor with a new fibre once (thesis, section
 //! 3.4.2, "Batching").
 
 use crate::idle::shared_queues::SharedQueues;

@@ -1,21 +1,22 @@
 //! How many processors watch the others.
 //!
-//! Where processors look at their events themselves, a fibre that keeps one of them keeps events
-//! from all others that wait for them. So an idle processor looks now and then whether the others
-//! still do, see `processor/watch.rs`. It stops when no processor has done anything for a while,
-//! so that a cluster without work sleeps for good; then a processor that becomes busy wakes one.
+//! If processors poll for their own events, a fibre that keeps one of them also delays the events
+//! of other fibres. So an idle processor checks now and then whether the others still poll
+//! (`processor/watch.rs`). It stops when no processor has done anything for a while, so that a
+//! cluster without work sleeps; then a processor that becomes busy wakes a watcher.
 //!
-//! That must not miss: either the watcher that stops sees that another processor is busy, or that
-//! processor sees that nobody watches. So each first says what it has become, and looks then.
+//! The two must not miss each other: either the stopping watcher sees that another processor is
+//! busy, or that processor sees that nobody watches. So each first announces its new state, and
+//! looks then.
 //!
-//! Where the monitor calls for a watcher, a processor looks only after a long sleep, and what that
-//! misses comes with the monitor's next look.
+//! If the monitor calls for a watcher, a processor looks only after a long sleep; the monitor's
+//! next look catches what that misses.
 //!
 //! # Memory ordering
 //!
 //! Becoming busy is a plain store, followed by a read-modify-write of this word. The watcher that
-//! stops changes this word and then reads that store. The read-modify-writes are in one order: the
-//! second one of the two sees the first one, and what came before it.
+//! stops changes this word and then reads that store. The read-modify-writes have one order: the
+//! second one sees the first, and what came before it.
 
 use crate::sync::{AtomicUsize, Ordering};
 

@@ -1,8 +1,8 @@
 //! What a selection waits for: the contract between the arms of `select!` and their engine.
 //!
-//! A selection has one [`Waiter`], which hangs in the lists of all its arms. Whatever claims it
-//! first has chosen; everybody else loses the claim, and goes on to the next waiter. So a
-//! selection is woken once, and what its other arms wait for stays where it is.
+//! A selection has one [`Waiter`], which hangs in the lists of all its arms. The first to claim it
+//! has chosen; everybody else loses the claim, and goes on to the next waiter. So a selection is
+//! woken once, and what its other arms wait for stays where it is.
 //!
 //! One selection, as an arm sees it:
 //!

@@ -1,7 +1,8 @@
 //! Calls that need more stack than the fibre has.
 //!
-//! The stack is another one of ours, with a guard, an owner word and a place in the statistics. The
-//! same fibre runs on it: it blocks as ever, since a switch only saves the stack pointer.
+//! The call gets another of the runtime's stacks, with a guard, an owner word and a place in the
+//! statistics. The same fibre runs on it, and blocks as usual, since a switch only saves the stack
+//! pointer.
 
 use crate::processor::{OVERFLOW_HOOK, Processor};
 use crate::stack::context::call_on;

@@ -1,16 +1,16 @@
-//! What a limit scope makes of the waits within it.
+//! How a limit scope changes the waits within it.
 //!
-//! [`WaitLimits::of_wait`] finds the caller's innermost scope and what it says of a wait;
-//! [`WaitLimits::wait`] waits within that, and ends the call if the scope has. The scopes
-//! themselves are explained in `wait/limit_scope.rs`.
+//! [`WaitLimits::of_wait`] finds the caller's innermost scope and its rule for a wait;
+//! [`WaitLimits::wait`] waits within that, and ends the call if the scope has ended.
+//! `wait/limit_scope.rs` explains the scopes.
 //!
 //! A cluster that is stopped within limits unwinds its fibres in the end, as a scope around all of
-//! them would. A wait that has begun before is ended by its processor, which *rouses* the
-//! fibre: see `processor/rouse.rs`.
+//! them would. If a wait has begun before, its processor ends it: it *rouses* the fibre
+//! (`processor/rouse.rs`).
 //!
-//! Not bounded are: waits that are not open to it, those of a caller that has raised a shield in
-//! the scope, and those without a limit of a caller that has begun to unwind in the scope, since
-//! that cannot unwind a second time. A destructor may begin a scope of its own.
+//! A scope does not bound three kinds of waits: closed ones; those of a caller that has raised a
+//! shield in the scope; and those without a limit of a caller that unwinds in the scope, since it
+//! cannot unwind a second time. A destructor may begin a scope of its own.
 
 use crate::fibre::ControlBlock;
 use crate::fibre::local_table::Key;

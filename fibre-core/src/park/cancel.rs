@@ -2,8 +2,7 @@
 //!
 //! It is cooperative and deferred. Nothing is unwound and nothing is stopped: a cancelled fibre
 //! learns of it at its *cancellation points*, where calls that can say so fail. It then ends by
-//! itself, as it does after any error. What a waiting call does about it follows from what it can
-//! say:
+//! itself, as it does after any error. What a waiting call does depends on what it can return:
 //!
 //! | calls | in a cancelled fibre |
 //! |---|---|
@@ -11,8 +10,8 @@
 //! | `…_timeout`, and `…_within` a time | try once, and give up instead of waiting, as when the time is over |
 //! | those that cannot fail: `lock`, `acquire`, `wait`, `join`, `scope`, `sleep`, `blocking` | do not notice |
 //!
-//! A wait that was won by its waker before the canceller came succeeds: no permit, no
-//! signal and no byte is lost. In a [`shield`] nothing is noticed at all.
+//! If the waker wins a wait before the canceller comes, the wait succeeds: no permit, signal or
+//! byte is lost. In a [`shield`] a fibre notices nothing at all.
 //!
 //! How the canceller and the wakers of one wait agree is explained in `fibre/state.rs`.
 

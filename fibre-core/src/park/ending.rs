@@ -1,10 +1,10 @@
-//! Ends of objects that are parts of each other, in turn where they are many.
+//! Drops long chains of nested objects one after the other.
 //!
-//! An object of the runtime has a user's value, which may have the last handle of another such
-//! object, and so on. If the end of each were a part of the end of the one before, a long chain
-//! would need a stack of its length. So an end that begins deep within others, on the same fibre or
-//! thread, waits until the outermost one has returned. A few are run where they begin, as
-//! destructors expect: one may wait for what the end of its field does.
+//! An object of the runtime holds a user's value, which may hold the last handle of another such
+//! object, and so on. If each object ended within the end of the one before, a long chain would
+//! need a stack of its length. So an end that begins deep within others, on the same fibre or
+//! thread, waits until the outermost one has returned. The first few run at once, as destructors
+//! expect: one may wait for the end of its field.
 
 use super::local::LocalKey;
 use crate::sync::unwind_guard::quietly;

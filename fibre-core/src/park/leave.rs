@@ -1,4 +1,4 @@
-//! How a fibre leaves its stack, which all waits and yields come down to.
+//! How a fibre leaves its stack: the last step of all waits and yields.
 
 use crate::fibre::ControlBlock;
 use crate::frames::initialisers;

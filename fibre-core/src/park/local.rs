@@ -1,13 +1,13 @@
 //! Fibre-local storage: what `thread_local!` is to threads.
 //!
-//! A value of a [`LocalKey`] belongs to the fibre that first asked for it, is made then, and is
-//! dropped by the fibre at its end, before it is finished (see [`crate::fibre::local_table`]). It
-//! goes where the fibre goes, so a reference to it may be held across calls that block. On a plain
+//! A value of a [`LocalKey`] belongs to one fibre. It is made when the fibre first asks for it, and
+//! the fibre drops it at its end, before it is finished (see [`crate::fibre::local_table`]). The
+//! value moves with the fibre, so a reference to it may be held across calls that block. On a plain
 //! thread it belongs to the thread.
 //!
-//! `T` need not be `Send`: a fibre stays on its kernel thread once it has started, and so do
-//! its values. Where a cluster was built with an `unsafe` opt-in to move started fibres, that
-//! opt-in's contract covers them, as it covers what lies on the fibres' stacks.
+//! `T` need not be `Send`: a fibre stays on its kernel thread once it has started, and so do its
+//! values. If a cluster was built with the `unsafe` opt-in to move started fibres, that opt-in's
+//! contract covers these values, as it covers data on the fibres' stacks.
 
 use crate::fibre::local_table::{Key, Locals};
 use crate::fibre::switch_hooks::SwitchedFibre;

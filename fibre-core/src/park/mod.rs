@@ -1,18 +1,18 @@
-//! The park side of a wait: all that leaves the stack of a fibre.
+//! The park side of a wait: everything that leaves a fibre's stack.
 //!
 //! * `wait`: a wait, from its waiter to its outcome;
 //! * `suspend`: `yield_now`, `yield_point`, and others that leave the stack without waiting;
 //! * `leave`: how a fibre leaves its stack;
 //! * `roused`: waits that a stopped cluster ends;
 //! * `sleep`: `sleep`, `sleep_until`;
-//! * `bounds`: what a limit scope makes of the waits within it;
+//! * `bounds`: how a limit scope changes the waits within it;
 //! * `timeout`: limits for all waits of a closure;
 //! * `shield`: what keeps cancellation and limit scopes out;
-//! * `plain_calls`: whether anything may stand in for a fibre's calls of the C library;
+//! * `plain_calls`: whether a fibre's calls of the C library may be replaced;
 //! * `cancel`: cancellation points, tokens, shields;
-//! * `within`: what calls share that wait within a limit;
+//! * `within`: the common part of calls that wait within a limit;
 //! * `local`: fibre-local values;
-//! * `ending`: ends of objects that are parts of each other;
+//! * `ending`: drops long chains of nested objects;
 //! * `interval`: ticks without drift;
 //! * `arm`: the contract of what a selection waits for;
 //! * `due`, `token_arm`: moments and cancellations as arms of selections;

@@ -1,9 +1,9 @@
 //! The park side in models: every waiter belongs to a thread of the model.
 //!
 //! It has the names of `park` and `cancel`, as far as other crates' models need them. A wait with a
-//! limit gives up as soon as it has begun, unless it has been won by then. Since loom delays a
-//! thread for as long as it likes, that is every moment at which a deadline or a canceller can
-//! come, and an order in which the waker comes first is among them.
+//! limit gives up as soon as it has begun, unless a waker has won it by then. loom may delay a
+//! thread for any time, so this covers every moment when a deadline or a canceller can come, and
+//! also orders with the waker first.
 //!
 //! The waiter's frame ends with the call. loom catches a thread that touches the waiter later, or a
 //! list's node that lies in a [`Framed`].

@@ -1,10 +1,10 @@
-//! Whether anything may stand in for a fibre's calls of the C library.
+//! Whether a fibre's calls of the C library may be replaced.
 //!
-//! The crate `fibre-libc` defines names of that library. What it does in the place of a call may
-//! leave the caller's stack, so it asks here first.
+//! The crate `fibre-libc` defines names of that library. Its replacement of a call may leave the
+//! caller's stack, so it asks here first.
 //!
-//! Scopes of plain calls lie in each other, and each puts back what it has found. So they are not
-//! counted, and there may be any number of them.
+//! Scopes of plain calls nest, and each restores what it has found. So they need no count, and any
+//! number may nest.
 
 use crate::fibre::ControlBlock;
 use crate::processor::{Processor, with_running};

@@ -1,5 +1,5 @@
-//! What a fibre does that has been roused in the middle of a wait, because its cluster unwinds what
-//! waits (see docs/decisions/0101): it leaves the wait, or goes on if a waker was faster.
+//! What a roused fibre does. Its cluster unwinds waiting fibres (docs/decisions/0101) and has
+//! roused it in the middle of a wait: it leaves the wait, or goes on if a waker was faster.
 
 use crate::fibre::ControlBlock;
 use crate::park::leave::{suspend, suspend_untied};

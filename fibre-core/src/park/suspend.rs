@@ -1,8 +1,8 @@
 //! Everything that leaves a fibre's stack without waiting for something.
 //!
-//! Each function that leaves the stack is inlined into its caller, as far as it goes: a function
-//! that returns after a switch returns to where the CPU does not expect it, which costs more than
-//! the switch. The end of a slice is an exception, as it comes so seldom.
+//! Each function that leaves the stack is inlined into its caller, as far as possible: a return
+//! after a switch goes where the CPU does not expect it, which costs more than the switch. The end
+//! of a slice is an exception, since it is rare.
 
 use crate::config::settings::default_processors;
 use crate::fibre::ControlBlock;

@@ -1,6 +1,6 @@
 //! Limits for all waits of a closure.
 //!
-//! How they work is explained in `wait/limit_scope.rs`.
+//! `wait/limit_scope.rs` explains how they work.
 
 use crate::park::bounds::{
     ScopeEnded, began_in_hook, in_force, innermost, set_innermost, unwinds_already,

@@ -1,8 +1,8 @@
 //! What a lock does with its waiters: which one it prefers, and how that one goes on.
 //!
-//! A lock that its holders keep for long does best if a holder hands it on in place: the next one
+//! If holders keep a lock for long, it does best when a holder hands it on in place: the next one
 //! runs at once, with everything in this processor's caches, and no time passes between the two.
-//! That is worth it only where a turn takes much longer than a switch, so turns are measured.
+//! That pays only if a turn takes much longer than a switch, so turns are measured.
 
 use super::suspend::give_way;
 use super::wait::{Resume, Waiter};
@@ -38,10 +38,11 @@ impl Affinity {
         };
         match self {
             Self::Here => Processor::here(|here| here.is_home_of(fibre)) == Some(true),
-            // SAFETY: the fibre waits, as its waiter is in a list: so it is alive, and so is its
-            // home.
             Self::Idle => {
-                unsafe { fibre.as_ref().home().as_ref() }.is_some_and(ReadyQueue::is_idle)
+                // SAFETY: the fibre waits, as its waiter is in a list: so it is alive, and so is
+                // its home.
+                let home = unsafe { fibre.as_ref().home().as_ref() };
+                home.is_some_and(ReadyQueue::is_idle)
             }
         }
     }

@@ -1,8 +1,8 @@
-//! What all calls share that wait within a limit: how they begin, and what they fail with.
+//! The common part of all calls that wait within a limit: how they begin, and what they fail with.
 //!
-//! Such a call is a thin shim, made for each kind of limit, around a function that is there once.
-//! Most use [`within`]. Those that show their caller's place in the source make its two steps
-//! themselves, as a closure has a place of its own.
+//! Such a call is a thin shim for each kind of limit, around one shared function. Most use
+//! [`within`]. Calls that show their caller's place in the source make its two steps themselves, as
+//! a closure has a place of its own.
 
 use crate::park::{cancellation_point, is_cancelled};
 use crate::wait::limit::{Limit, WaitError};

@@ -1,10 +1,10 @@
-//! Running activities, which rest between their runs.
+//! Running activities, which are idle between their runs.
 //!
 //! An activity leaves its stack by [`Action::Idle`] instead of ending its computation. The
-//! processor keeps one such stack with the computation on it, an *activity stack*, and the next
-//! activity that it runs goes on there: it costs neither a stack from the cache nor a new
+//! processor keeps one such stack with the computation on it, an *activity stack*. The next
+//! activity that it runs goes on there, and needs neither a stack from the cache nor a new
 //! computation. An activity that waits in its function keeps the activity stack meanwhile, and the
-//! processor makes another one when it needs one. So only activities that wait have stacks of their
+//! processor makes another one when it needs one. So only waiting activities have stacks of their
 //! own.
 //!
 //! A run may migrate to another cluster. It ends there, and so do runs that follow it at once; from

@@ -1,10 +1,11 @@
-//! How often a spare processor is called.
+//! Limits how often a spare processor is called.
 //!
-//! The fibre that keeps the regular processor may spawn others all the time. If each of them called
-//! the spare processor, which has run it before the next one comes, the two threads would switch
-//! for each fibre; on one CPU that takes more than the fibre itself. So a spare processor is called
-//! [`MOST`] times in a [`WINDOW`]. For the rest of it the processor sleeps without being in the
-//! idle set, and comes at the end of it, when there is more to do at a time.
+//! The fibre that keeps the regular processor may spawn others all the time. Say each spawn called
+//! the spare processor, which has run the fibre before the next one comes: the two threads would
+//! switch for each fibre, and on one CPU that takes longer than the fibre itself. So a spare
+//! processor is called [`MOST`] times in a [`WINDOW`]. For the remainder of the window the
+//! processor sleeps outside of the idle set, and comes at its end, when there is more to do at a
+//! time.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -1,8 +1,9 @@
-//! What a processor does about the orders of its cluster's handles, between two fibres.
+//! How a processor carries out the requests of its cluster's handles, between two fibres.
 //!
-//! A processor that has to end with fibres left leaves everything that these, or their wakers, may
-//! still touch: their blocks and stacks, its own timers, its ready queue with the domain. No fibre
-//! is ever dropped or unwound from outside; it is asked to unwind itself (`rouse`).
+//! A processor may have to end while it still has fibres. Then it leaves in place everything that
+//! these, or their wakers, may still touch: their blocks and stacks, its own timers, its ready
+//! queue with the domain. It never drops or unwinds a fibre from outside, but asks it to unwind
+//! itself (`rouse`).
 
 use super::order::Order;
 use super::{ExitState, Processor};

@@ -2,18 +2,19 @@
 //!
 //! The C library's `exit` ends the thread-local values of the calling thread, before anything else.
 //! On a processor's thread these belong to all fibres that have started there. One of them may be
-//! in the middle of using such a value, or have lent one to another thread; and a destructor that
-//! waits would let the fibres go on. No handler comes before these destructors, so the call itself
-//! has to be caught: this module has an `exit` of its own.
+//! using such a value, or have lent one to another thread; and a destructor that waits would let
+//! the fibres go on. No handler runs before these destructors, so this module catches the call
+//! itself, with an `exit` of its own.
 //!
-//! On a foreign thread it goes on to the C library's. On a processor's thread it has a fresh
-//! thread, which has no values, call that one, and blocks the processor: none of its fibres runs
-//! again, and its thread does not end. Others go on until the process has ended, as threads do.
+//! On a foreign thread it calls the C library's. On a processor's thread it starts a fresh thread,
+//! which has no thread-local values and calls the C library's, and blocks the processor: none of
+//! its fibres runs again, and its thread does not end. Other processors go on until the process has
+//! ended, as threads do.
 //!
 //! The symbol is weak and hidden: it serves only the program or library that this crate is linked
-//! into (std's `process::exit` among the rest), and it gives way to another definition. A static C
-//! library has one, so there is none here then. Two cases are left: a call from a shared library,
-//! of C code in a fibre, and what a static C library does; see docs/decisions/0035.
+//! into (std's `process::exit` included), and gives way to another definition. A static C library
+//! has one, which then replaces this. Two cases remain: a call from a shared library, by C code in
+//! a fibre, and a static C library; see docs/decisions/0035.
 
 #![cfg_attr(
     target_feature = "crt-static",

@@ -1,4 +1,4 @@
-//! How long a fibre that waits in the panic hook has been held. What that is for: `hold.rs`.
+//! How long a fibre that waits in the panic hook has been held; `hold.rs` explains what for.
 
 use crate::sync::pause;
 use std::cell::Cell;

@@ -1,11 +1,11 @@
 //! The processor that this thread is, and the fibre that it runs.
 //!
-//! After a switch a fibre may be on another thread. So nothing of a processor may be kept across
-//! one, as nothing of thread-locals may. [`Processor::here`] lends the processor to a function that
-//! cannot keep it, and that does not leave the stack. What follows a look at the processor and does
-//! leave the stack comes after that function ([`leave_if`](crate::park::leave_if)).
+//! After a switch a fibre may be on another thread. So code must keep no reference to a processor
+//! across one, as with thread-locals. [`Processor::here`] lends the processor to a function that
+//! cannot keep it, and that does not leave the stack. Code that leaves the stack comes after that
+//! function ([`leave_if`](crate::park::leave_if)).
 //!
-//! The calling fibre stays what it is wherever it goes on. So [`with_running`] lends it to any
+//! The calling fibre stays the same wherever it goes on. So [`with_running`] lends it to any
 //! function.
 
 use super::{Processor, ProcessorLocal};

@@ -1,17 +1,17 @@
 //! Holding a fibre that waits in the panic hook.
 //!
 //! Until the hook returns, a caller that sets the hook would block the kernel thread (see
-//! docs/decisions/0004). So the processor runs nobody else meanwhile. It sleeps for ever longer
-//! moments. After each of them it delivers events, fires timers, obeys orders, and lets the fibre
-//! look whether its wait has ended. So input, output and deadlines need no other fibre to run, nor
-//! do locks that fibres of other processors hold.
+//! docs/decisions/0004). So the processor runs no other fibre meanwhile. It sleeps for increasing
+//! periods. After each of them it delivers events, fires timers, obeys requests, and lets the fibre
+//! check whether its wait has ended. So waits for input, output, deadlines, and locks of other
+//! processors' fibres end without another fibre.
 //!
-//! What the fibre waits for may be another fibre of this processor. So it is held for [`MAX_PAUSE`]
-//! without a pause, and then the others run once. A sleep, which is known to end, counts for
-//! [`SLEEP_COUNTS`] at most: one does not let them run, but many do, as the fibre may sleep until
-//! another one has done something.
+//! What the fibre waits for may be another fibre of this processor. So the processor holds it for
+//! [`MAX_PAUSE`] without a pause, and then runs the others once. A sleep is known to end, so it
+//! counts for [`SLEEP_COUNTS`] at most: one does not let the others run, but many do, as the fibre
+//! may sleep until another one has done something.
 //!
-//! A destructor may wait for long, and is no hook: its fibre leaves its stack as any other.
+//! A destructor may wait for long, but is not a hook: its fibre leaves its stack like any other.
 
 use super::Processor;
 use crate::fibre::ControlBlock;

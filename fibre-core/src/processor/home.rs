@@ -1,5 +1,5 @@
-//! Whether the fibres that a processor runs are at home there: it may keep them, and wakers that
-//! run there find them without a step that other threads could see.
+//! Whether the fibres that a processor runs are at home there: it may keep them, and wakers on it
+//! find them without a step that other threads could see.
 
 use crate::config::settings::Settings;
 use crate::sync::heavy_barrier;

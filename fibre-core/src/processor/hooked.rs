@@ -1,8 +1,8 @@
 //! The run loop of clusters with switch hooks.
 //!
 //! The hooks are called by a [`TraceSink`] around another one, which records events or does not. So
-//! they cost nothing where there are none. They are called between two fibres, and that they do not
-//! wait is checked in builds with debug assertions.
+//! a cluster without hooks pays nothing. Hooks are called between two fibres; builds with debug
+//! assertions check that they do not wait.
 
 use super::Processor;
 use super::run_loop::{NoTrace, TraceSink};

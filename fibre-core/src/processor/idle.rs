@@ -1,15 +1,13 @@
 //! What a processor without work does.
 //!
 //! It announces that it has nothing to do, arms its queues, looks once more at the others' queues
-//! and whether it is all over, and sleeps until a push, an event, or the next deadline. Values
-//! prove the order of these steps ([`crate::idle::armed`]); `tests/loom/idle.rs` checks that it is
-//! right.
+//! and for the cluster's end, and sleeps until a push, an event, or the next deadline. Values prove
+//! the order of these steps ([`crate::idle::armed`]); `tests/loom/idle.rs` checks that it is right.
 //!
-//! The processor also wakes up to give back the memory of stacks that are not needed, while there
-//! is any.
+//! The processor also wakes up to give back the memory of unneeded stacks, while it has any.
 //!
-//! Before all that it may spin for a moment ([`spin`](super::spin)), as waking a sleeping processor
-//! costs the pushers.
+//! Before all that it may spin for a moment ([`spin`](super::spin)), since waking a sleeping
+//! processor costs the pushers time.
 //!
 //! A push before the queues are armed makes arming fail; a push after it wakes the processor. Work
 //! that appears at another processor before the announcement is seen in the last look, and a

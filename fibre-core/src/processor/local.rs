@@ -1,7 +1,7 @@
-//! What a layer above keeps with a processor: a list of things of its own, so that it needs no lock
+//! What a layer above keeps with a processor: a list of its own objects, so that it needs no lock
 //! to take one.
 //!
-//! The list belongs to the processor's thread. What is left in it when the processor ends goes to
+//! The list belongs to the processor's thread. When the processor ends, the remaining objects go to
 //! the function that the layer has set for that.
 
 use std::cell::Cell;

@@ -8,27 +8,27 @@
 //!   └── go_idle: announce, look once more, sleep until woken ◄───────────┘
 //! ```
 //!
-//! Every [`SERVICE_INTERVAL`] switches at most, and more often when fibres run for
-//! long, it also looks at its orders, its timers, the events of its [`Driver`] and the
-//! queues of others, so that fibres which keep it busy starve none of them.
+//! Every [`SERVICE_INTERVAL`] switches at most, and more often when fibres run for long, it also
+//! looks at its requests, its timers, the events of its [`Driver`] and the queues of others, so
+//! that busy fibres starve none of them.
 //!
 //! Files:
 //!
 //! * `execute`: resumes one fibre, and does what follows once it has left its stack;
-//! * `activation`: runs activities, which rest between their runs;
+//! * `activation`: runs activities, which are idle between their runs;
 //! * `activity_stack`: what it keeps for them;
 //! * `run_loop`: the run loop, with and without a record of events;
 //! * `hooked`: the run loop of clusters with switch hooks;
-//! * `control`: carries out what the cluster's handles ask for; `order`: whether it goes on then,
-//!   and what it has obeyed;
-//! * `rouse`: has waiting fibres unwound;
-//! * `service`: when it next looks at all that;
+//! * `control`: carries out what the cluster's handles ask for; `order`: whether it then goes on,
+//!   and what it has carried out;
+//! * `rouse`: makes waiting fibres unwind;
+//! * `service`: when it next looks at all of that;
 //! * `poll`: when a busy processor asks for events;
 //! * `time_slice`: when a fibre that never blocks has run for long enough;
 //! * `idle`: what a processor without work does;
 //! * `idle_state`: what it remembers of having found nothing;
 //! * `spin`: whether it spins before it sleeps;
-//! * `watch`: how an idle processor looks after those that one fibre keeps;
+//! * `watch`: how an idle processor looks after processors that one fibre keeps;
 //! * `spare`: how a spare processor that is not needed stands aside;
 //! * `calls`: how often a spare processor is called;
 //! * `hold`: holds a fibre that waits in the panic hook;
@@ -36,7 +36,7 @@
 //! * `next_fibre`: what one fibre leaves to the processor before the next one runs;
 //! * `home`: whether the fibres that it runs are at home here;
 //! * `memory`: stacks and memory of ended fibres, for new ones;
-//! * `place`: where a fibre goes that is spawned here; `spawn_turn`: the next processor;
+//! * `place`: where fibres that are spawned here go; `spawn_turn`: the next processor;
 //! * `prefetch`: makes the CPU fetch what a fibre needs before it runs;
 //! * `local`: what a layer above keeps with a processor, so that it needs no lock;
 //! * `lock_turn`: how long its fibre has had a lock that it waited for;

@@ -1,8 +1,8 @@
 //! Kernel threads that the runtime starts, and what they must not inherit.
 //!
 //! A new thread inherits the CPUs and the blocked signals of its creator. The runtime's threads run
-//! where they are told, or else where the program may, and get no asynchronous signal: a handler
-//! must not run on a fibre's stack.
+//! on the CPUs that they are given, or else on all that the program may use. They get no
+//! asynchronous signal: a handler must not run on a fibre's stack.
 
 use crate::processor::in_fibre;
 use crate::sys::signal_mask::SignalMask;

@@ -1,4 +1,4 @@
-//! Where a fibre goes that is spawned here.
+//! Where fibres that are spawned here go.
 
 use super::Processor;
 use crate::queue::Runnable;

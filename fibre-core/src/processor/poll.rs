@@ -1,11 +1,11 @@
 //! When a busy processor asks for events.
 //!
-//! Fibres that early events make ready have to queue behind the fibres that are ready. If there are
-//! so many of these that their memory does not fit into the caches, what waking a fibre has brought
-//! in is gone by the time it runs, and with it what the kernel has looked at. So the fibres of one
-//! poll's events run before the next poll, and those of the next are woken just before they run.
-//! Where no other processor could run them earlier, they run no later for that, as the kernel tells
-//! of events in their order; and where one could, about a millisecond later at most.
+//! If a processor polls early, the woken fibres queue behind the ready ones. If these are so many
+//! that their memory does not fit into the caches, whatever waking a fibre has brought in is gone
+//! by the time the fibre runs, and so is the kernel's data. So the fibres of one poll's events run
+//! before the next poll, and the next poll wakes its fibres just before they run. If no other
+//! processor could run them earlier, this delays none, as the kernel reports events in their order.
+//! If one could, they run about a millisecond later at most.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -1,12 +1,12 @@
-//! Bringing in what a fibre will need before it runs.
+//! Prefetches what a fibre will need before it runs.
 //!
 //! With a thousand connections, what a fibre left behind has fallen out of the caches when it goes
 //! on: its control block, the end of its stack in use, and the translations of their addresses.
-//! Fetching them one after the other takes as long as all the rest of what the runtime does for a
-//! request. So a fibre that is about to make a system call asks for those of the next fibre first
-//! ([`prefetch_next`](crate::internal::prefetch_next)), and a waker that is about to wake many asks
-//! for those of the ones after next ([`WakeHints`]). These are hints to the CPU: nothing waits, and
-//! the addresses need not be valid.
+//! Fetching these one after the other takes as long as all other work of the runtime for a request.
+//! So a fibre that is about to make a system call first asks for the next fibre's
+//! ([`prefetch_next`](crate::internal::prefetch_next)), and a waker of many fibres asks for those
+//! of the fibres after next ([`WakeHints`]). These are hints to the CPU: nothing waits, and the
+//! addresses need not be valid.
 
 use super::Processor;
 use crate::arch;

@@ -1,10 +1,10 @@
-//! Having fibres unwound that wait in calls which cannot fail, when their cluster is stopped.
+//! Makes fibres unwind that wait in calls that cannot fail, when their cluster is stopped.
 //!
-//! Such a fibre waits by a waiter that only its frame and its wakers know of, and wakers may claim
-//! it without a compare-and-swap. So nobody but the fibre can end the wait: the processor *rouses*
-//! it. It goes to the fibre's stack though no waker has resumed it, with a note in its link. The
-//! fibre finds the note where its wait goes on, and takes its waiter out of where it hangs, under
-//! the lock that wakers claim it under:
+//! Only such a fibre's frame and its wakers know its waiter, and wakers may claim it without a
+//! compare-and-swap. So only the fibre can end the wait: the processor *rouses* it. It goes to the
+//! fibre's stack although no waker has resumed it, with a note in the fibre's link. The fibre finds
+//! the note as its wait goes on, and takes its waiter out of its list, under the lock that wakers
+//! claim it under:
 //!
 //! ```text
 //!   roused ──► takes its waiter out ──► nobody has claimed it ──► unwinds
@@ -13,15 +13,17 @@
 //! ```
 //!
 //! A waker may queue the fibre at any moment meanwhile. So the fibre never goes through the ready
-//! queue for this, and does not touch its link until it knows that it is in no queue. A fibre whose
-//! waiter others may claim by a compare-and-swap, as a timer does, claims it itself instead.
+//! queue for this, and does not touch its link until it knows that it is in no queue. If others may
+//! claim a fibre's waiter by a compare-and-swap, as a timer does, the fibre claims it itself
+//! instead.
 //!
 //! Each processor goes through its fibre list once. Between two roused fibres others may run, end
-//! and begin. Waits that begin after the order look for it (`park/bounds.rs`), so none is missed.
+//! and begin. Waits that begin after the request check for it (`park/bounds.rs`), so none is
+//! missed.
 //!
-//! Not roused are: fibres of C, and those that are in a shield or an initialiser, that panic, that
-//! are in a closed wait, as others use what lies in the frames below, and the fibres of scopes of
-//! such ones.
+//! The processor does not rouse fibres of C, nor those that are in a shield or an initialiser, that
+//! panic, or that are in a closed wait, since others use the frames below. Nor does it rouse fibres
+//! of such a fibre's scopes.
 
 use super::order::Order;
 use super::{Next, Processor};

@@ -1,11 +1,11 @@
 //! The run loop, in two forms: one records events, and the other one does not.
 //!
-//! A processor chooses its loop when it starts. Both are made of the same functions, which tell a
-//! [`TraceSink`] what happens; in the loop of processors that record nothing this is [`NoTrace`],
-//! and no instruction is left of it.
+//! A processor chooses its loop when it starts. Both consist of the same functions, which tell a
+//! [`TraceSink`] what happens. For processors that record nothing the sink is [`NoTrace`], which
+//! compiles to no instructions.
 //!
-//! What a processor does apart from fibres is recorded at its detours: before it sleeps, when it
-//! asks for events, when deadlines pass.
+//! A processor records its other work at detours: before it sleeps, when it asks for events, when
+//! deadlines pass.
 
 use super::Processor;
 use crate::fibre::ControlBlock;

@@ -1,5 +1,5 @@
 //! When a processor next looks at timers, events and the queues of others: after a number of
-//! switches that is adapted to how long they take.
+//! switches, which adapts to their length.
 
 use std::cell::Cell;
 use std::time::Instant;

@@ -1,16 +1,16 @@
 //! A spare processor that is not needed stands aside.
 //!
-//! It is a processor like the others, started when all of these were kept by fibres that did not
-//! switch (`cluster/spares.rs`). Once they switch again it takes nothing more that others could
-//! run: it is not in the idle set, it steals nothing, and it gives what may run elsewhere to all.
-//! It stays there for what is its own: fibres that have started here and stay, the deadlines of
-//! those that wait here, the events of descriptors that were first waited for here. Without any of
-//! these it sleeps until it is needed again.
+//! It is a processor like the others. It was started when fibres that did not switch kept all of
+//! these (`cluster/spares.rs`). Once they switch again it takes no work that others could do: it is
+//! not in the idle set, it steals nothing, and it offers to all what may run elsewhere. It stays
+//! for its own work: fibres that have started here and stay, deadlines of fibres that wait here,
+//! and events of descriptors that fibres first waited for here. Without any of these it sleeps
+//! until it is needed again.
 //!
-//! A spare processor that was called for some work, and stands aside before it has done it, calls
+//! If a spare processor is called for some work, and stands aside before that is done, it calls
 //! another one in its place.
 //!
-//! It is not called too often either (`processor/calls.rs`).
+//! `processor/calls.rs` limits how often it is called.
 
 use super::Processor;
 use super::calls::Call;

@@ -1,4 +1,4 @@
-//! Where the next fibre goes that is spawned at a processor.
+//! Where the next fibre that is spawned at a processor goes.
 
 use crate::queue::Link;
 use std::cell::Cell;

@@ -5,10 +5,10 @@
 //! sleep was ended by a push or an event, and so soon that spinning would have been cheaper.
 //! Meanwhile it asks for events, too. After a failed spin it skips exponentially more sleeps before
 //! spinning again: the kernel may have put both threads on one CPU, and a thread that spins there
-//! keeps off the very thread it waits for. However long a spin may be, it ends as soon as there is
-//! something to do that nobody pushes anything for: a deadline, an order, work at another
-//! processor. A spin that an event ends has failed, too: a processor that asks all the time gets
-//! events one by one, and one that sleeps gets them by the dozen.
+//! keeps off the very thread it waits for. A spin also ends as soon as there is work that no push
+//! announces: a deadline, a request, work at another processor. A spin that an event ends has
+//! failed, too: a processor that asks all the time gets events one by one, and one that sleeps gets
+//! them by the dozen.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

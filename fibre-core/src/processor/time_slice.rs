@@ -1,10 +1,10 @@
 //! The time slice: how long a fibre that never blocks runs before others do.
 //!
 //! A fibre that only takes free locks keeps its processor for ever: the others starve, and so do
-//! timers and descriptors. So calls that could block count (`yield_point`), and every so many of
-//! them the clock is read. How many is adapted to their pace, since reading the clock costs more
-//! than a free lock. Each run learns anew, beginning with few, or with some where slices are long:
-//! a fibre with a slow pace must not inherit a fast one's interval. How long it may run is a
+//! timers and descriptors. So calls that could block are counted (`yield_point`), and after some of
+//! them the processor reads the clock. Their number adapts to their pace, since reading the clock
+//! costs more than a free lock. Each run learns it anew, beginning with few calls, or with some if
+//! slices are long: a slow fibre must not inherit a fast one's interval. How long it may run is a
 //! setting of its cluster.
 
 use std::cell::Cell;

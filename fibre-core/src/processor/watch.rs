@@ -1,4 +1,4 @@
-//! An idle processor watches those that do not get to look at their events.
+//! An idle processor watches processors that do not get to poll for their events.
 //!
 //! A processor polls when it has nothing to run, and at each service. A fibre that computes for
 //! long keeps it from both. So it keeps events from fibres of other processors, and from fibres
@@ -8,22 +8,23 @@
 //! last, which thieves leave alone until a watcher has found its owner stuck.
 //!
 //! So a sleeping processor wakes up every [`TICK`], polls for those that have done nothing else
-//! since the last time, and lets their deadlines pass. From then until the next look, a waker of a
-//! fibre that is at home there calls a thief: else fibres that wake each other by turns would wait
-//! for a tick each time. After [`LINGER`] ticks without anything done by any processor the watcher
+//! since the last time, and fires their deadlines. From then until the next look, a waker of a
+//! fibre that is at home there calls a thief: otherwise fibres that wake each other in turns would
+//! wait for a tick each time. After [`LINGER`] ticks without work at any processor the watcher
 //! sleeps on without ticks; a processor that then becomes busy calls for a watcher
 //! ([`crate::idle::watchers`]). So a call comes once in some milliseconds at most, however many
-//! events there are, and an idle cluster is idle. A processor that has slept for less than these
+//! events there are, and an idle cluster stays idle. A processor that has slept for less than these
 //! ticks need not call: if there was a watcher, it is still there.
 //!
 //! A server's processors may sleep for some microseconds a hundred thousand times a second. A timer
 //! for each sleep would cost more than the sleep: on a virtual machine the hypervisor is called to
 //! set it, and again to clear it. So a processor takes a *nap* if its last sleep was [`BRIEF`], and
 //! it has found work after it: it sleeps without a timer, and looks when it is woken after a look
-//! has become due. If nobody watches with a timer, the process' monitor calls for one: it looks
-//! every 10 ms while anybody is busy (`cluster/monitor.rs`). It stands in for the calls that are
-//! left out, too. Without a monitor nobody naps, and each processor calls. The same holds where the
-//! sleeper could run what is ready at the busy processor: that should not wait for 10 ms.
+//! has become due. If nobody watches with a timer, the process's monitor calls for a watcher: it
+//! looks every 10 ms while any processor is busy (`cluster/monitor.rs`). It also replaces the calls
+//! that are left out. Without a monitor nobody naps, and each processor calls. The same holds if
+//! the sleeper could run fibres that are ready at the busy processor: these should not wait for 10
+//! ms.
 
 use crate::scheduler::domain::Domain;
 use crate::wait::timer::BATCH;

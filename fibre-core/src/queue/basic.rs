@@ -1,13 +1,13 @@
-//! One queue over all kinds. Its consumers take turns, or it has one only.
+//! One queue over all kinds, with one consumer, or several that take turns.
 //!
-//! The kind is a value of the cluster and not a type parameter, so that the runtime is
-//! compiled once. What it costs is one well-predicted branch a push and a pop. Asking for
-//! emptiness costs none: every kind has its [`Entry`] at the same place.
+//! The kind is a value of the cluster and not a type parameter, so that the runtime is compiled
+//! once. Its cost is one well-predicted branch for each push and pop. A check for emptiness needs
+//! no branch: every kind has its [`Entry`] at the same place.
 //!
-//! Where several threads consume, one is the owner and the others are thieves. They take turns by a
-//! [`ConsumerLock`], which is only ever tried, never waited for. Where the kind has two ends,
-//! thieves take at the tail, and the owner at the head. A queue with one consumer leaves the lock
-//! alone.
+//! Where several threads consume, one is the owner and the others are thieves. They take turns
+//! through a [`ConsumerLock`], which consumers try but never wait for. If the kind has two ends,
+//! thieves take at the tail, and the owner at the head. A queue with one consumer does not use the
+//! lock.
 
 use super::consumer::ConsumerLock;
 use super::entry::Entry;

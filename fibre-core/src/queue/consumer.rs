@@ -1,10 +1,9 @@
-//! Whose turn it is to consume: the owner's, cheaply, or a thief's.
+//! Decides who may consume: the owner, cheaply, or a thief.
 //!
 //! One thread, the owner, consumes all the time; others, the thieves, now and then. So the
 //! lock is biased towards the owner, in three modes:
 //!
-//! * `PRIVATE`: the owner goes in and out by plain stores to `inside`. No thief may
-//!   consume.
+//! * `PRIVATE`: the owner goes in and out with plain stores to `inside`. No thief may consume.
 //! * `REVOKED`: a thief wants to, but it is not known that the owner has noticed.
 //! * `SHARED`: every consumer takes the lock `taken` by a read-modify-write.
 //!

@@ -4,11 +4,10 @@
 //! or is about to, and a node otherwise: the youngest in the lock-free queues, any one
 //! in the locked queue.
 //!
-//! **The consumer goes to sleep in the queue.** A push into an empty queue swaps the word;
-//! the one producer that swaps the mark out is told to wake the consumer
-//! ([`Pushed::WakeConsumer`]). Looking for emptiness and going to sleep are thus one
-//! compare-and-swap on the word that every such push swaps: a wake-up cannot be lost, and
-//! a push on a busy consumer costs nothing extra.
+//! **The consumer goes to sleep in the queue.** A push into an empty queue swaps the word; the one
+//! producer that swaps the mark out is told to wake the consumer ([`Pushed::WakeConsumer`]). So the
+//! check for emptiness and going to sleep are one compare-and-swap on the word that every such push
+//! swaps: a wake-up cannot be lost, and a push to a busy consumer costs nothing extra.
 //!
 //! # Memory ordering
 //!

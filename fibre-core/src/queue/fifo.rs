@@ -1,8 +1,7 @@
 //! A first-in first-out list for one thread.
 //!
-//! The processor's own end of its ready queue: a fibre that yields, or that is
-//! woken by a fibre of the same processor, costs two plain stores here and no
-//! atomic read-modify-write.
+//! The processor's own end of its ready queue. A fibre that yields, or that another fibre of the
+//! processor wakes, costs two plain stores here and no atomic read-modify-write.
 
 use super::link::Link;
 use super::runnable::Runnable;

@@ -1,4 +1,4 @@
-//! The hook by which a fibre hangs in a queue, and what queues must know of a fibre.
+//! The hook that links a fibre into a queue, and what queues must know of a fibre.
 
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::ptr::{self, NonNull};

@@ -13,20 +13,20 @@
 //!
 //! Files:
 //!
-//! * `link`: the hook by which a fibre hangs in a queue;
+//! * `link`: the hook that links a fibre into a queue;
 //! * `runnable`: the owned value, and the invariants of the pointers in queues;
 //! * `fifo`: a list for one thread;
 //! * `entry`: the word that says whether a queue is empty and whether its consumer sleeps;
 //! * `variants`: the kinds of queue, a file for each: many producers, one consumer;
 //! * `kind`: the choice among these, as a value;
-//! * `consumer`: whose turn it is to consume: the owner's, cheaply, or a thief's;
+//! * `consumer`: decides who may consume: the owner, cheaply, or a thief;
 //! * `basic`: one queue over all kinds;
 //! * `multilevel`: a `basic` queue for each level of priority.
 //!
 //! # The contract of every kind
 //!
-//! 1. Nothing is lost or doubled, and what one producer pushes comes out in its order. (Of a kind
-//!    with two ends: what it pushes at the tail, for those that pop at the head.)
+//! 1. Nothing is lost or doubled, and the pushes of one producer come out in their order. (For a
+//!    kind with two ends: its pushes at the tail, for pops at the head.)
 //! 2. What a producer wrote before its push is visible to the consumer that pops it.
 //! 3. The consumer goes to sleep in the queue: between an `arm` that returned `true`
 //!    and the next `disarm`, exactly one push is told [`Pushed::WakeConsumer`], the
@@ -34,8 +34,7 @@
 //! 4. `is_empty` is in one order with the pushes and with other sequentially consistent operations:
 //!    a thread that announces itself by a read-modify-write and then finds a queue empty is seen by
 //!    every producer that pushes later.
-//! 5. A pop waits for no thread: what cannot be had after a short spin is
-//!    [`Popped::InFlight`].
+//! 5. A pop waits for no thread: after a short spin it returns [`Popped::InFlight`].
 
 mod basic;
 mod consumer;

@@ -1,14 +1,14 @@
 //! A queue by priority: one basic queue for each level, for many producers and consumers.
 //!
-//! Most programs use one level only, and then it costs one look at a flag more than the
-//! basic queue of that level. The queues of the other levels are made at their first use.
+//! Most programs use one level only. Then it costs one check of a flag more than the basic queue of
+//! that level. The queues of the other levels are made at their first use.
 //!
 //! # Memory ordering
 //!
 //! `leveled` goes up once, sequentially consistently, before the first push into another level, and
 //! all looks at it are in the same order. So a thread that announces itself and then finds the
 //! queue empty is seen by every producer that pushes later, as with a basic queue. The thread that
-//! puts the flag up tells a consumer that armed only the queues it knew of.
+//! raises the flag wakes a consumer that has armed only the queues it knew of.
 
 use super::basic::BasicQueue;
 use super::kind::QueueKind;

@@ -1,11 +1,11 @@
 //! A fibre that is ready, as an owned value.
 //!
 //! A push moves a [`Runnable`] into a queue, a pop moves it out again, and the processor that runs
-//! the fibre consumes it. The holder of a runnable decides alone what becomes of the fibre. A
-//! runnable that is dropped is a fibre that never runs again.
+//! the fibre consumes it. Only the holder of a runnable decides what happens to the fibre. If a
+//! runnable is dropped, its fibre never runs again.
 //!
-//! Queues are intrusive: what lies in them is the address of a link, and the link names the next
-//! one. This file has the only conversion from such an address to a runnable ([`Runnable::new`]).
+//! Queues are intrusive: they hold the address of a link, and each link names the next one. This
+//! file has the only conversion from such an address to a runnable ([`Runnable::new`]).
 //!
 //! # Invariants
 //!

@@ -1,19 +1,19 @@
-//! The part of a ready queue for priorities and for started fibres that move.
+//! The part of a ready queue that handles priorities and started fibres that move.
 //!
 //! **Priorities.** Levels are looked at from high to low, and from low to high now and then
-//! ([`Level::in_turn`]). The background is not one of them: it is asked for separately.
+//! ([`Level::in_turn`]). The background is not one of them; it has a look of its own.
 //!
-//! **Started fibres that move** go to their home's `shared` queue when they are ready, from where
-//! any processor may take them. The exception is the youngest one that the owner itself has made
-//! ready: it stays in `next`. It is the partner of the fibre that runs now and is about to block.
-//! Tearing the two apart would cost a wake-up of another processor at each turn. When there is a
-//! second such fibre the first makes room, so that fibres come out in the order they were made
+//! **Started fibres that move** go to their home's `shared` queue when they are ready; any
+//! processor may take them from there. The exception is the youngest one that the owner itself has
+//! made ready: it stays in `next`. It is the partner of the fibre that runs now and is about to
+//! block. Tearing the two apart would cost a wake-up of another processor at each turn. When there
+//! is a second such fibre the first makes room, so that fibres come out in the order they were made
 //! ready. The owner calls idle processors when it takes a fibre and leaves others behind. So a push
 //! wakes nobody, unless the owner's watcher has found it *stuck*: kept by one fibre for long.
 //!
-//! As long as there is one processor, nobody steals, and all is plain: started fibres are `local`.
-//! A fibre that waits at home then waits as if it never moved. Its waker puts it into a queue that
-//! nobody steals from.
+//! While a cluster has one processor, nobody steals, and everything is plain: started fibres are
+//! `local`. A fibre that waits at home then waits as if it never moved. Its waker puts it into a
+//! queue that nobody steals from.
 //!
 //! `next` is a [`SharedSlot`](crate::queue::SharedSlot), which the owner fills.
 

@@ -1,10 +1,10 @@
 //! The ready queue of a processor, and the access to it.
 //!
 //! * `queue`: the ready queue: local, inbox, shared;
-//! * `enqueue`: its pushes and pops where fibres have priorities or move;
+//! * `enqueue`: its pushes and pops if fibres have priorities or move;
 //! * `recording`: the event trace of what is made ready;
-//! * `rescue`: how another processor takes what a stuck one keeps;
-//! * `owner_gate`: access to what belongs to a processor alone.
+//! * `rescue`: how another processor takes fibres that a stuck one keeps;
+//! * `owner_gate`: access to data that belongs to one processor.
 
 mod enqueue;
 pub mod owner_gate;

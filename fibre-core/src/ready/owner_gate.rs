@@ -1,5 +1,5 @@
-//! Access to what belongs to a processor's own thread. That thread pays nothing for it. A *rescuer*
-//! may take what lies there while one fibre keeps the thread from it.
+//! Access to data of a processor's own thread. That thread pays nothing for it. A *rescuer* may
+//! take fibres from there while one fibre keeps the thread busy.
 //!
 //! The owner touches it in two ways:
 //!
@@ -7,15 +7,15 @@
 //! * *within a fibre*, for instance one that wakes another: the owner notes by a plain store that
 //!   it is `inside`.
 //!
-//! The rescuer notes in `state` that it wants to be alone, and has every running thread of the
+//! The rescuer notes in `state` that it wants to be alone, and makes every running thread of the
 //! process execute a memory barrier (`membarrier`). Then it looks: if the owner runs a fibre and is
-//! not inside, the rescuer has all to itself until [`OwnerGate::give_back`]. Otherwise it gives up,
-//! and the owner notices nothing.
+//! not inside, the rescuer has exclusive access until [`OwnerGate::give_back`]. Otherwise it gives
+//! up, and the owner notices nothing.
 //!
-//! The owner looks at `state` at each access. It has to do so anyway, because that word also says
-//! whether the simple rules will do. If there is a rescuer, the owner waits for it. So as long as
-//! no rescuer comes, all this costs the owner two plain stores for each access within a fibre, and
-//! nothing between two fibres.
+//! The owner looks at `state` at each access. It must do so anyway, because that word also says
+//! whether the simple rules hold. If there is a rescuer, the owner waits for it. So without a
+//! rescuer, the gate costs the owner two plain stores for each access within a fibre, and nothing
+//! between two fibres.
 //!
 //! Invariants:
 //!

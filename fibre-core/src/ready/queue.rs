@@ -3,7 +3,7 @@
 //! Three basic queues under one roof:
 //!
 //! * `local`: started fibres that this processor made ready itself. No atomics.
-//! * `inbox`: fibres that other threads made ready and that must run here. Nobody steals from it.
+//! * `inbox`: fibres that other threads made ready, and that must run here. Nobody steals from it.
 //! * `shared`: fibres that may run elsewhere. Idle processors steal from it. By default those are
 //!   the fibres that have not started.
 //!
@@ -11,9 +11,9 @@
 //! between `local` and `shared` when both have something, so neither starves.
 //!
 //! **Plain and by rules.** A queue is *plain* as long as every fibre has normal priority, and every
-//! started one stays. Then pushes and pops of the owner are a few plain instructions. A fibre of
+//! started one stays. Then the owner's pushes and pops are a few plain instructions. A fibre of
 //! another priority ends that, and so does a second processor in a cluster that moves started
-//! fibres: from then on the rules in `ready/enqueue.rs` hold. They always hold where events are
+//! fibres: from then on the rules in `ready/enqueue.rs` hold. They always hold if events are
 //! recorded, so that the plain path pays nothing for recording.
 //!
 //! **Life.** A fibre has a plain pointer to the ready queue of its home. Processors of the same

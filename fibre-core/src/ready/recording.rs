@@ -1,7 +1,7 @@
 //! The event trace of what is made ready.
 //!
-//! The owner of a ready queue is the writer of one track, so the track is kept here: whoever knows
-//! its own queue, as each thread does, knows where to record.
+//! The owner of a ready queue writes one track, so the track is kept here: each thread knows its
+//! own queue, and so knows where to record.
 
 use super::ReadyQueue;
 use crate::sys::current;

@@ -1,11 +1,10 @@
-//! Taking from an owner that one fibre keeps what others may run.
+//! Takes movable fibres from an owner that one fibre keeps busy.
 //!
 //! Any processor may take what lies in `shared` at any time. `local` and `inbox` belong to the
-//! owner alone. Fibres that may move come to lie there all the same. One kind is all that was ready
-//! while there was one processor. The other kind began to wait at home at that time: its waker
-//! queues it at home once more, as the waker cannot tell whether the fibre has left its stack. The
-//! rescuer can: the owner runs another fibre by now
-//! ([`OwnerGate`](crate::ready::owner_gate::OwnerGate)).
+//! owner alone. Still, two kinds of movable fibres lie there. The first kind was ready while there
+//! was one processor. The second kind began to wait at home at that time: its waker queues it at
+//! home once more, as the waker cannot tell whether the fibre has left its stack. The rescuer can
+//! tell: the owner runs another fibre by now ([`OwnerGate`](crate::ready::owner_gate::OwnerGate)).
 
 use super::ReadyQueue;
 use crate::queue::{Fifo, LEVELS, Level, Link, Popped, Runnable};

@@ -1,9 +1,9 @@
-//! The activities that a cluster has left behind, and that have not heard of it.
+//! The abandoned activities of a cluster that have not been told yet.
 //!
-//! An activity is abandoned under locks of the runtime, or by a processor, and hearing of it is
-//! code of the program ([`Work::abandoned`](crate::Work::abandoned)). So it is noted, and told
-//! later, by a thread or fibre that has no lock: by the caller that stops the cluster, in the end;
-//! after that, by the thread that finds another one.
+//! The runtime abandons an activity under its locks, or on a processor, while the notification is
+//! the program's code ([`Work::abandoned`](crate::Work::abandoned)). So the runtime notes the
+//! activity, and a thread or fibre without locks notifies it later: in the end the caller that
+//! stops the cluster; after that, the thread that finds another one.
 
 use crate::fibre::FibreRef;
 use parking_lot::Mutex;

@@ -2,18 +2,17 @@
 //!
 //! An activity is a control block with a function that runs once each time that the activity is
 //! scheduled ([`crate::fibre::activity_word`] has the protocol). Making it ready takes no
-//! allocation: it is a fibre that has not started, and goes where such fibres go, so idle
-//! processors steal it, and it gets a stack only when it runs. While it waits in its function it is
-//! a started fibre like others.
+//! allocation: it is a fibre that has not started, and is queued like one, so idle processors steal
+//! it, and it gets a stack only when it runs. While it waits in its function it is a started fibre
+//! like others.
 //!
-//! The owner's value is dropped on a fibre's stack wherever that can be, since a destructor may
-//! block: a run that finds that no handle is left drops it at its end, and one more run is made for
-//! that if the last handle goes just then. Only the last handle of an idle activity drops it
-//! itself.
+//! The owner's value is dropped on a fibre's stack if possible, since a destructor may block. A run
+//! that finds no handle left drops the value at its end; if the last handle goes just then, there
+//! is one more run for that. Only the last handle of an idle activity drops the value itself.
 //!
-//! An idle activity is not counted: a cluster stops without it. One that is ready or runs is
-//! counted as a fibre, from the processor or the thread that schedules it to the processor that
-//! ends the run. The most fibres that a cluster may have do not include it at home, only abroad.
+//! An idle activity is not counted: a cluster stops without waiting for it. A ready or running one
+//! counts as a fibre, from the processor or thread that schedules it to the processor that ends the
+//! run. It counts for the limit of a cluster's fibres only abroad, not in its own cluster.
 
 use crate::fibre::activity_word::ActivityWord;
 use crate::fibre::{ControlBlock, FibreRef};

@@ -1,9 +1,9 @@
 //! Fibres on their way to a processor where they will stay.
 //!
-//! A burst of connections is placed before the first of its fibres has started. So it
-//! is noted for each processor how many fibres have been sent there since none was on its way, and
-//! how many had started there by then: what has not started since is still on its way. Other spawns
-//! make this wrong by some, until the processor's queue is empty.
+//! A burst of connections is placed before the first of its fibres has started. So for each
+//! processor two numbers are noted: how many fibres have been sent there since none was on its way,
+//! and how many had started there by then. Those that have not started since are still on their
+//! way. Other spawns make this slightly wrong, until the processor's queue is empty.
 //!
 //! # Memory ordering
 //!

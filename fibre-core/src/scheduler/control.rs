@@ -1,30 +1,30 @@
-//! What the handles of a cluster ask of its processors, and how far these have obeyed.
+//! What a cluster's handles request of its processors, and how far these have carried it out.
 //!
-//! Each processor is, as far as others are concerned, in one of three standings:
+//! To others, each processor is in one of three phases:
 //!
 //! ```text
 //!   Moving ⇄ Still            between two fibres, while somebody wants it so
 //!     └─────────┴──► Gone     it has left its loop for good
 //! ```
 //!
-//! Processors look at [`Control::is_any`] where a look costs nothing: at each service and after
-//! each sleep. A handle that gives an order then wakes them all. A sleeping processor sees it at
-//! once, and a busy one within a service period, or when its fibre next switches. Callers that wait
-//! for the processors hang a waiter here.
+//! Processors check [`Control::is_any`] when a check costs nothing: at each service and after each
+//! sleep. A handle that makes a request then wakes them all. A sleeping processor sees it at once,
+//! and a busy one within a service period, or when its fibre next switches. Callers that wait for
+//! the processors hang a waiter here.
 //!
 //! Invariants:
 //!
 //! 1. A processor is `Still` or `Gone` only while it runs no fibre.
 //! 2. It becomes `Still`, and moves on, under the lock of the count of wishes. So while a caller
 //!    that wants a standstill has found all of them still, none moves on; in particular not one
-//!    that was about to, because of an earlier wish that has ended.
+//!    that was about to, because an earlier wish has ended.
 //! 3. Waiters are reached and claimed under the lock, and resumed after it.
 //!
 //! # Memory ordering
 //!
-//! The lock orders everything but the word. The word only says that there is something to look at
-//! under the lock, or an order that is never taken back. It is written before the processors are
-//! woken, and read after they are (see [`crate::idle::parker`]).
+//! The lock orders everything except the word. The word only says that there is something to look
+//! at under the lock, or a request that is never taken back. It is written before the processors
+//! are woken, and read after they are (see [`crate::idle::parker`]).
 
 use crate::sync::{AtomicU32, Mutex, Ordering};
 use crate::wait::waiter::{Resume, Waiter, Wakeable};

@@ -1,11 +1,11 @@
 //! What a processor counts: for the domain, and for metrics.
 //!
-//! Only its own thread writes, so a plain store will do; anybody may read, and sees numbers that
-//! are a moment old. For metrics nothing is counted on the paths that fibres take all the time:
-//! switches are those that the countdown to the next service has counted anyway, and are added up
-//! when a service comes, or a sleep. All else is counted at detours: a steal, a sleep, a panic.
+//! Only its own thread writes, so a plain store is enough; anybody may read, and sees numbers that
+//! are a moment old. Metrics count nothing on the hot paths: the countdown to the next service
+//! counts switches anyway, and they are added up at a service or a sleep. Everything else is
+//! counted at detours: a steal, a sleep, a panic.
 //!
-//! What lies in a queue is counted only when a reader asks for it, see `queue_counts`.
+//! Queued fibres are counted only when a reader asks (`queue_counts`).
 
 use crate::sys::numbers::{self, BLOCK};
 use parking_lot::Mutex;

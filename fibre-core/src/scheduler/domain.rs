@@ -4,8 +4,8 @@
 //! have begun and ended. It holds no thread and no policy; threads belong to [`crate::cluster`],
 //! placement to `scheduler::placement`, stealing to [`crate::scheduler::steal`].
 //!
-//! Everything that exists once per processor is made for as many processors as there may ever be,
-//! so nothing moves when processors are added; [`Domain::queues`] has those that exist.
+//! Everything that exists once per processor is allocated for the largest number of processors, so
+//! nothing moves when processors are added; [`Domain::queues`] has the existing ones.
 
 use crate::config::settings::Settings;
 use crate::fibre::{ControlBlock, FibreList, FibreListRef, HookList};

@@ -2,12 +2,12 @@
 //!
 //! By default a new fibre goes to an idle processor if there is one, else to the next one in turn
 //! (work pushing, thesis section 3.2.1). **Idle but overfull**: the processor of a fibre that
-//! spawns is never idle. On a quiet cluster every fibre would go to the other ones, and with two
-//! processors all that stay would live on one. So a processor does not count as idle if many more
-//! fibres live there than at the spawner's. The new fibre stays with its spawner, which is likely
-//! to block soon, and nobody is woken for it. If a second one comes before that, both go where they
-//! can run at once. Connections, and what other threads spawn, are spread more evenly: see
-//! `spread`.
+//! spawns is never idle. On a quiet cluster every new fibre would go to the other processors, and
+//! with two processors all that stay would live on one. So a processor does not count as idle if
+//! many more fibres live there than at the spawner's. The new fibre stays with its spawner, which
+//! is likely to block soon, and nobody is woken for it. If a second one comes before that, both go
+//! where they can run at once. Connections, and what other threads spawn, are spread more evenly:
+//! see `spread`.
 
 use crate::config::policy::{Placement, Revival, StealOrder};
 use crate::queue::{Level, Runnable};

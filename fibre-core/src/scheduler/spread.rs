@@ -1,26 +1,24 @@
-//! Where fibres go that will stay for long: to the processor with the fewest live fibres.
+//! Where long-lived fibres go: to the processor with the fewest live fibres.
 //!
-//! A fibre that serves a connection lives as long as that, and stays on the processor that it has
-//! started on. The rule for other new fibres, an idle processor if there is one, would put it
-//! wherever there was nothing to do at that moment: never where connections are accepted, as that
-//! processor is busy with it. So two kinds of new fibres are spread by numbers:
+//! A fibre that serves a connection lives as long as the connection, and stays on the processor
+//! where it started. Other new fibres go to an idle processor if there is one. That rule would put
+//! it wherever there was nothing to do at that moment, and never on the processor that accepts
+//! connections, as that is busy. So two kinds of new fibres are spread by numbers:
 //!
-//! * what a fibre or thread spawns next after it has accepted a connection. It goes to the
-//!   processor with the fewest fibres, busy or not, as the processors of a server are busy for
-//!   microseconds at a time; and not where one fibre is known to keep the processor for long. No
-//!   thief takes it: an idle processor would else take from the others whatever is sent there, and
-//!   end up with most. If its processor is kept for some 20 ms before it starts, the monitor has it
-//!   go elsewhere (`ready/rescue.rs`);
-//! * what others than the cluster's processors spawn. Among the processors that sleep, it wakes one
-//!   with the fewest fibres, which runs it at once. If none sleeps, it goes by the rule of
-//!   `placement`.
+//! * the next fibre that a fibre or thread spawns after it has accepted a connection. It goes to
+//!   the processor with the fewest fibres, busy or not, as a server's processors are busy for
+//!   microseconds at a time; but not to a processor that one fibre is known to keep for long. No
+//!   thief takes it: otherwise an idle processor would take every fibre that is sent to the others,
+//!   and end up with most. If its processor is kept for some 20 ms before it starts, the monitor
+//!   moves it elsewhere (`ready/rescue.rs`);
+//! * a fibre that is not spawned on a processor of the cluster. It wakes a sleeping processor, one
+//!   with the fewest fibres, which runs it at once. If none sleeps, the rule of `placement` holds.
 //!
-//! What other fibres spawn goes by the rule of `placement`: the parts of a computation are to run
-//! at once, and are gone soon. Where started fibres move, numbers say little, and that rule is for
-//! all.
+//! For all other spawns the rule of `placement` holds: the parts of a computation should run at
+//! once, and end soon. If started fibres move, numbers say little, and that rule holds for all.
 //!
-//! A burst of connections is placed before the first of its fibres has started, so those on their
-//! way are counted, too (`arrivals`).
+//! A burst of connections is placed before the first of its fibres has started, so fibres on their
+//! way count, too (`arrivals`).
 
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;

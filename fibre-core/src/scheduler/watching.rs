@@ -1,10 +1,10 @@
-//! Whether idle processors are to look after busy ones, and whether the monitor calls them to it.
+//! Whether idle processors look after busy ones, and whether the monitor calls them for that.
 //!
-//! What they look for, and when, is in `processor/watch.rs`. Processors call each other as well,
-//! sooner than the monitor, but leave that out where it would cost too much.
+//! `processor/watch.rs` says what they look for, and when. Processors call each other as well,
+//! sooner than the monitor, unless that would cost too much.
 //!
-//! A driver belongs to one processor, and those that have come later may have none. So whoever is
-//! called is one that will watch.
+//! A driver belongs to one processor, and processors that were added later may have none. So only a
+//! processor that will watch is called.
 
 use super::domain::Domain;
 use crate::sync::Ordering;

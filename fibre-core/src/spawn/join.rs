@@ -1,9 +1,9 @@
 //! Waiting for the end of fibres, and taking their results.
 //!
-//! A result that nobody takes meets the same fate in every order: it is dropped once, by the fibre
-//! at its end if the handle is gone by then, else by the thread or fibre that drops the handle. A
-//! panic in its destructor ends there. A fibre that has its own handle may drop it, which detaches
-//! it from itself. Joining itself would be a wait for ever, and is refused.
+//! If nobody takes a result, it is dropped once: by the fibre at its end if the handle is gone by
+//! then, else by the thread or fibre that drops the handle. A panic in its destructor ends there. A
+//! fibre that has its own handle may drop it, and is then detached. It may not join itself, as that
+//! would wait for ever.
 
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::park::{Wait, Waiter, begin_within};

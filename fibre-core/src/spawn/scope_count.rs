@@ -1,8 +1,8 @@
 //! Counting the fibres of a scope.
 //!
 //! The count begins at one, for the body of the scope. The fibre or body that counts down to zero
-//! finishes the completion that the scope's owner waits for. That is its last touch, because the
-//! count lies in the owner's frame.
+//! finishes the completion that the scope's owner waits for. It does not touch the count
+//! afterwards, because the count lies in the owner's frame.
 
 use crate::fibre::ControlBlock;
 use crate::wait::completion::Completion;

@@ -1,8 +1,8 @@
 //! Starting fibres, and what they do at their end.
 //!
-//! A spawned fibre is one allocation: control block, closure, and in the place of the closure later
-//! the result. A panic of the closure is caught at the fibre's root and is its result. A result
-//! that will not be asked for is dropped on the fibre's own stack, because a destructor may block.
+//! A spawned fibre is one allocation: the control block and the closure, which the result replaces
+//! later. The fibre's root catches a panic of the closure, which is then the result. If nobody will
+//! ask for the result, it is dropped on the fibre's own stack, because a destructor may block.
 
 use crate::fibre::{Attributes, ControlBlock, FibreRef, Reserved, StackTime, block_cache};
 use crate::park;

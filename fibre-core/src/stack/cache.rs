@@ -1,9 +1,9 @@
 //! The processor level: the stacks that its next fibres will run on, hot first.
 //!
-//! Last-in first-out, so that the stack which just became free, still in the CPU's cache, is the
-//! next to be used. Those that are used in turn keep all their pages; a stack which leaves
-//! for the cluster level gives its deep ones back. Taking from below is in batches that double
-//! while demand lasts, so a burst makes few calls and a lone fibre makes one stack.
+//! Last-in first-out, so the stack that was freed last, and is still in the CPU's cache, is used
+//! next. Stacks at this level keep all their pages; a stack that leaves for the cluster level gives
+//! its deep pages back. Batches from below double while demand lasts, so a burst makes few calls
+//! and a single fibre makes one stack.
 
 use super::cluster_cache::ClusterCache;
 use super::error::StackError;

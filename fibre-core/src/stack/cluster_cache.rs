@@ -1,8 +1,8 @@
 //! The cluster level: warm stacks that the cluster's processors exchange.
 //!
-//! A processor takes and brings batches. A stack that comes here has given back its deep pages and
-//! keeps its top ones, so that fibres which come and go by the thousand fault in nothing. A stack
-//! that has not been needed for a while goes on to the system level ([`super::pool`]).
+//! Processors take and bring batches. A stack that comes here has given back its deep pages and
+//! keeps its top ones, so thousands of short fibres cause no page faults. A stack that has not been
+//! needed for a while goes on to the system level ([`super::pool`]).
 
 use super::error::StackError;
 use super::size::COMMON;

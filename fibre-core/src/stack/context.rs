@@ -1,14 +1,13 @@
 //! A stack with a computation on it that can be left and resumed.
 //!
-//! Its form is asymmetric: a fibre always switches to the processor that resumed it, which
-//! then picks the next one. What the processor does *after* the fibre's stack has
-//! been left is the [`Action`] the fibre hands over; so parking, yielding and
-//! exiting are one switch, and no lock is ever held across it. How a stack is left is the affair of
-//! [`switch`](super::switch).
+//! Switches are asymmetric: a fibre always switches to the processor that resumed it, which then
+//! picks the next one. The fibre hands over an [`Action`], which says what the processor does
+//! *after* the fibre's stack has been left. So parking, yielding and exiting are one switch, and no
+//! lock is ever held across it. [`switch`](super::switch) does the switch itself.
 //!
 //! A suspended context is never dropped (hazard: forced unwinding runs user code in a place that
-//! cannot block, and aborts inside destructors), and panics are caught by the fibre's own root
-//! before they get here. If one does get here, the process aborts.
+//! cannot block, and aborts inside destructors). The fibre's own root catches panics before they
+//! get here. If one does get here, the process aborts.
 
 use super::sanitizer::{FakeStack, StackBounds};
 use super::switch::{RawEntry, Switch, call_at};

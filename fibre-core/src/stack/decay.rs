@@ -1,10 +1,10 @@
 //! When the memory of a burst goes back to the kernel.
 //!
-//! Each level counts the fewest stacks it has had since it last looked: so many were not needed in
-//! that time. A part of these goes on to the next level, the more the more there are, so that a
-//! burst's memory is gone after seconds while a pause of a tenth of a second costs little.
-//! Processors look when they are serviced, and wake up from a rest for it as long as there is
-//! something to look at.
+//! Each level records its smallest number of stacks since its last look: so many were not needed in
+//! that time. A part of them goes on to the next level, and a larger part if they are many. So a
+//! burst's memory is gone after seconds, while a pause of a tenth of a second costs little.
+//! Processors look when they are serviced, and wake up from idling for it while there is something
+//! to look at.
 
 use std::time::Duration;
 

@@ -1,12 +1,13 @@
 //! Guard pages: memory below stacks that nothing may touch.
 //!
 //! `MADV_GUARD_INSTALL` (Linux 6.13) marks page-table entries and needs no mapping of its own, so a
-//! million guards fit into one process. Older kernels get `mprotect`, which splits the mapping.
-//! Those guards are counted, and refused well before the process runs out of mappings, because at
-//! the limit allocations elsewhere in the program fail. A guard is never silently left out.
+//! million guards fit into one process. Older kernels get `mprotect`, which splits the mapping. The
+//! runtime counts those guards, and refuses them well before the process runs out of mappings,
+//! because at the limit allocations elsewhere in the program fail. It never leaves a guard out
+//! silently.
 //!
-//! Memory that a process has locked (`mlockall`) takes no markers, and would give no pages
-//! back: a slab that turns out to be locked is unlocked as a whole, which costs no mappings.
+//! Locked memory (`mlockall`) takes no markers, and would give no pages back. So a slab that turns
+//! out to be locked is unlocked as a whole, which costs no mappings.
 
 use super::error::StackError;
 use super::slab::{STACKS_PER_SLAB, Slab};

@@ -8,31 +8,30 @@
 //!    limit                     base
 //! ```
 //!
-//! * A fibre gets its stack when it first runs; if its spawner can report an error, it has the
-//!   promise of one when it is made ([`pool`]). It gives the stack back when it ends, to its
+//! * A fibre gets its stack when it first runs. If its spawner can report an error, the fibre has
+//!   the promise of one from the start ([`pool`]). At its end it gives the stack back to its
 //!   processor's [`StackCache`], which is last-in first-out: short fibres share one hot stack.
 //! * Sizes are powers of two: *classes*. Free stacks of a class lie at three levels: processor
 //!   (hot: with all pages), cluster ([`ClusterCache`]; warm: with the top pages) and system
-//!   ([`pool`]; cold: without pages). They move in batches: down when wanted, up when there are too
-//!   many or they have not been needed for a while ([`decay`]).
+//!   ([`pool`]; cold: without pages). They move in batches: towards processors on demand, and back
+//!   when there are too many or they have not been needed for a while ([`decay`]).
 //! * Below each stack lie 64 KiB that cannot be touched (see [`guard`]): code built
 //!   without stack probes may step over a single page.
-//! * The base is lowered by a small multiple of 64 bytes, another one for
-//!   each stack: equal offsets would put the hot ends of all stacks into the
-//!   same few cache sets.
+//! * The base is lowered by a small multiple of 64 bytes, which differs from stack to stack: equal
+//!   offsets would put the hot ends of all stacks into the same few cache sets.
 //! * Above the base is the *owner word*: the address of the fibre that is on the stack. With the
-//!   list of slabs ([`slab`]) it tells which stack's guard has been touched ([`overflow`]).
-//! * Colour, owner word and the runtime's own frames lie in a page that comes on top of the size
-//!   that was asked for: all of that size belongs to the fibre's own function.
+//!   list of slabs ([`slab`]) it tells which stack's guard was touched ([`overflow`]).
+//! * Colour, owner word and the runtime's own frames lie in an extra page, so all of the requested
+//!   size belongs to the fibre's own function.
 //!
 //! Files:
 //!
 //! * `switch`: the machine code that continues on another stack;
-//! * `sanitizer`: what AddressSanitizer is told about that;
+//! * `sanitizer`: what the runtime tells AddressSanitizer about switches;
 //! * `context`: a computation on a stack of its own, which can be left and resumed;
 //! * `size`: how large stacks are, and their classes;
 //! * `error`: why there is no stack;
-//! * `system`: the system calls that stacks are made with;
+//! * `system`: the system calls that make stacks;
 //! * `pages`: the memory under stacks: populated, looked at, given back;
 //! * `cluster_cache`: the cluster level: warm stacks that processors exchange;
 //! * `cache`: the processor level: the stacks of its next fibres, hot first;

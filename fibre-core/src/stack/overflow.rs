@@ -1,9 +1,9 @@
-//! Says which fibre has overflowed its stack before the process ends.
+//! Reports which fibre has overflowed its stack before the process ends.
 //!
 //! A SIGSEGV with an address in the guard of any fibre's stack is reported and aborts. Nearly
-//! always the stack is that of the fibre which runs on this thread; else the report names both: the
-//! fibre that ran, and the owner of the stack above the guard. Any other fault goes to the handler
-//! that was there before (std's own report for threads, a crash handler of the program).
+//! always the stack belongs to the fibre that runs on this thread. Otherwise the report names both:
+//! the fibre that ran, and the owner of the stack above the guard. Any other fault goes to the
+//! handler that was there before (std's own report for threads, a crash handler of the program).
 //!
 //! The handler runs on an [`AlternateStack`](super::alternate::AlternateStack), which each
 //! processor installs, and does only what a signal handler may: it reads plain memory and writes to

@@ -1,9 +1,9 @@
 //! The memory under stacks: given back, fetched, looked at; many at a time.
 //!
-//! A stack grows down from its top, so what has been touched is its upper pages. The top
-//! [`KEPT`] bytes are touched by nearly every fibre and stay as long as a stack is *warm*; what
-//! lies deeper goes back to the kernel when a stack leaves its processor. Asking the
-//! kernel whether there *is* anything deeper costs three times as much as giving it back unasked.
+//! A stack grows down from its top, so its touched pages are the upper ones. Nearly every fibre
+//! touches the top [`KEPT`] bytes, which stay as long as a stack is *warm*. Deeper pages go back to
+//! the kernel when a stack leaves its processor. Asking the kernel whether there *are* any costs
+//! three times as much as giving them back unasked.
 
 use super::size::{CLASSES, PAGE};
 use super::slab::Stack;

@@ -1,14 +1,14 @@
-//! The system level: all stacks of the process that no cluster has, cold.
+//! The system level: all stacks of the process that no cluster has. They are cold.
 //!
 //! One pool per class, each under a lock of its own. Stacks come here without pages and get their
 //! top page when many are taken at once. A pool keeps address space and guards for [`KEPT_SLABS`]
-//! unused slabs; beyond that, whole mappings are given up, and the page tables under them.
+//! unused slabs. Beyond that it gives up whole mappings, with the page tables under them.
 //!
-//! A fibre that waits to be run may have the *promise* of a stack instead of one. A promise is a
-//! number: the pool has mapped, ahead of time, as many untaken stacks as it has promised, and hands
-//! these out only to fibres that redeem promises. So what can be refused is refused when a fibre is
-//! made, and neither pages nor page tables are spent before it runs. Guards by `mprotect` can be
-//! refused, too: where these are needed, a promised stack has its guard already.
+//! A fibre that waits to run may have the *promise* of a stack instead of a stack. Promises are a
+//! count: the pool has mapped, ahead of time, as many free stacks as it has promised, and gives
+//! these only to fibres that redeem promises. So whatever the kernel can refuse, it refuses when a
+//! fibre is made, and no pages or page tables are spent before the fibre runs. The kernel can
+//! refuse guards by `mprotect`, too: if these are needed, a promised stack already has its guard.
 
 use super::error::StackError;
 use super::size::CLASSES;

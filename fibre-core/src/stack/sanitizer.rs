@@ -1,12 +1,12 @@
-//! What AddressSanitizer is told about switches: which stack is in use from now on.
+//! What the runtime tells AddressSanitizer about switches: which stack is in use from now on.
 //!
-//! It finds out by itself where a thread's stack lies, and takes accesses elsewhere for those of
-//! the heap or for errors. So each switch is announced before it is made, and again once it has
-//! been made. Of two flows that take turns, the [`StackBounds`] are kept of the one that does not
-//! run. What the sanitizer keeps of it is its *fake stack*.
+//! The sanitizer finds out by itself where a thread's stack lies, and treats accesses elsewhere as
+//! accesses of the heap or as errors. So each switch is announced before and after it is made. Of
+//! two flows that take turns, the runtime keeps the [`StackBounds`] of the one that does not run.
+//! The sanitizer keeps that flow's *fake stack*.
 //!
-//! A fake stack that takes locals (`detect_stack_use_after_return`) must be off: that of a flow
-//! which leaves for good is given back before its last function has returned.
+//! Fake stacks that hold locals (`detect_stack_use_after_return`) must be off: when a flow leaves
+//! for good, its fake stack is freed before its last function has returned.
 //!
 //! Without the feature `sanitizer`, all of this is empty.
 

@@ -1,22 +1,22 @@
 //! Stacks, the slabs of the stacks of one class, and the stack of each address.
 //!
 //! A [`Slab`] is the record of one mapping. Records are never freed: a mapping that is given up
-//! leaves its record to the next one of its class. So they form a list that only grows at its
-//! head, which a signal handler can walk without a lock.
+//! leaves its record to the next one of its class. So they form a list that only grows at its head,
+//! and a signal handler can walk it without a lock.
 //!
 //! # Memory ordering
 //!
 //! `HEAD` is released by the thread that hangs a record in front, and acquired by walkers: they see
 //! the record's constants. `start` is stored with release after the mapping exists and loaded with
 //! acquire; a walker that meets a mapping on its way out reads an address that is not in use.
-//! Everything else of a record is changed under its class' lock ([`super::pool`]) and needs no
+//! Everything else in a record is changed under its class's lock ([`super::pool`]) and needs no
 //! order of its own.
 //!
 //! # Invariants
 //!
-//! 1. A mapping is given up only under its class' lock, and only while the pool has all of its
-//!    stacks. So it stays for a caller that holds the lock, and as long as one of its stacks is
-//!    outside of the pool.
+//! 1. A mapping is given up only under its class's lock, and only while the pool has all of its
+//!    stacks. So it stays while a caller holds the lock, and while one of its stacks is outside of
+//!    the pool.
 
 use super::size::{GUARD_SIZE, PAGE, class_size};
 use super::system::Piece;

@@ -1,7 +1,7 @@
 //! How many stacks there are, and how deep they have been used.
 //!
-//! Nothing is counted while fibres run: the caller that asks has every slab looked at. A stack's
-//! owner word says whether it is in use, and the kernel says what is in memory.
+//! Nothing is counted while fibres run: a caller that asks makes the runtime look at every slab. A
+//! stack's owner word says whether it is in use, and the kernel says what is in memory.
 
 use super::size::{CLASSES, class_size};
 use super::slab::{self, Slab, Stack};

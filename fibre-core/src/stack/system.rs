@@ -1,6 +1,6 @@
-//! The system calls that stacks are made with, and nothing else of the kernel.
+//! The system calls that make stacks, and no others.
 //!
-//! Here is also where tests make calls fail.
+//! Tests make calls fail here.
 
 use crate::sys::syscall::syscall;
 use rustix::io::Errno;

@@ -1,12 +1,12 @@
-//! Looking at something that its owner may take away, where owners come often and visitors seldom.
+//! Access to something that its owner may take away, for frequent owners and rare visitors.
 //!
-//! The owner retires it by a store to a word of its own, which visitors read: a generation, say. A
-//! visitor announces itself, has every running thread execute a memory barrier (`membarrier`, a
-//! system call), and only then reads that word. So either the visitor sees that the thing is gone,
-//! or the owner, which looks for visitors after its store, sees the visitor and waits until it has
-//! left. The owner pays for two plain accesses.
+//! The owner retires it with a store to a word of its own that visitors read, for instance a
+//! generation. A visitor announces itself, makes every running thread execute a memory barrier
+//! (`membarrier`, a system call), and only then reads that word. The owner looks for visitors after
+//! its store. So either the visitor sees that the thing is gone, or the owner sees the visitor and
+//! waits until it has left. The owner pays for two plain accesses.
 //!
-//! Where the kernel has no such barrier, the owner's store is a read-modify-write instead.
+//! If the kernel has no such barrier, the owner's store is a read-modify-write instead.
 //!
 //! Source: Dice, Huang, Yang, "Asymmetric Dekker synchronization" (2001).
 //!

@@ -1,10 +1,9 @@
 //! The one place that chooses between real atomics and loom's.
 //!
-//! Everything that takes part in a lock-free protocol names its atomics,
-//! cells, locks and futexes through this module, so that the models in
-//! `tests/loom/*.rs` run the shipped code and not a copy of it. It also has what lets
-//! models look into shipped code: a [`Framed`] value says when its frame ends, and
-//! [`planted`] is where a model puts a fault that it must find.
+//! All lock-free protocols import their atomics, cells, locks and futexes from this module, so that
+//! the models in `tests/loom/*.rs` run the shipped code and not a copy of it. The module also lets
+//! models look into shipped code: a [`Framed`] value says when its frame ends, and [`planted`] is
+//! where a model puts a fault that it must find.
 
 #[cfg(not(loom))]
 pub use self::real::*;

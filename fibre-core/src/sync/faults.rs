@@ -1,7 +1,7 @@
-//! The names that models plant faults by, in shipped code.
+//! The names of the faults that models plant in shipped code.
 //!
-//! `faults!` declares those of a crate, as constants in a module for each subject. Shipped code and
-//! models name a fault by its constant, so a name with a slip does not compile.
+//! `faults!` declares a crate's names, as constants in a module for each subject. Shipped code and
+//! models name a fault by its constant, so a misspelt name does not compile.
 
 /// Declares faults: `subject { FAULT, … }`, each with its documentation.
 #[doc(hidden)]

@@ -2,12 +2,12 @@
 //!
 //! * `atomic`: the facade that models replace;
 //! * `short_lock`: a lock for a few instructions;
-//! * `asymmetric`: looking at what its owner may take away, at the looker's cost;
-//! * `readers`: looking at what a processor changes between two fibres;
+//! * `asymmetric`: access to what its owner may take away, at the visitor's cost;
+//! * `readers`: reads of data that a processor changes between two fibres;
 //! * `segmented`: a table that grows and never moves;
 //! * `faults`: names of the faults that models plant;
-//! * `unwind_guard`: destructors that panic where a panic must not go on;
-//! * `twins`: macros for what models have in another form;
+//! * `unwind_guard`: keeps destructors' panics from going on where they must not;
+//! * `twins`: macros for code that differs in models;
 //! * `model`: for models only: planted faults, loom's memory and where it ends, a lock that blocks.
 
 pub mod asymmetric;

@@ -1,15 +1,15 @@
-//! Looking from outside at what a processor changes only between two fibres, while it does not
+//! Reads, from outside, data that a processor changes only between two fibres, while it does not
 //! switch.
 //!
 //! A processor notes which fibre it runs, and clears the note before it changes anything. So a
 //! looker that finds a fibre there knows that nothing is being changed; this must hold for as long
-//! as it looks. A looker announces itself, has every running thread execute a memory barrier (see
-//! [`crate::sync::asymmetric`]), and only then asks for the fibre. If there is one, the processor
-//! had not cleared the note when the barrier came, and finds the looker before the next change, and
-//! then waits for it. If there is none, the looker leaves.
+//! as it looks. A looker announces itself, makes every running thread execute a memory barrier (see
+//! [`crate::sync::asymmetric`]), and only then reads the note. If it names a fibre, the processor
+//! had not cleared it when the barrier came; the processor finds the looker before its next change,
+//! and waits for it. If the note is empty, the looker leaves.
 //!
 //! The processor pays for one load before a change, and for nothing else: it notes the fibre
-//! anyway. Where the kernel has no such barrier, nobody looks.
+//! anyway. If the kernel has no such barrier, nobody looks.
 //!
 //! # Memory ordering
 //!

@@ -1,8 +1,7 @@
 //! A table that grows and never moves, with places found by index.
 //!
 //! The first bucket has [`FIRST`] places and each further one twice as many, so the highest bit of
-//! an index gives its bucket, and growing copies nothing. A bucket that has been made is there for
-//! ever.
+//! an index gives its bucket, and growing copies nothing. A bucket, once made, stays for ever.
 
 use std::sync::OnceLock;
 

@@ -1,13 +1,13 @@
 //! A lock that is held for a few instructions.
 //!
-//! For lists of waiters and the like: no holder calls foreign code, blocks, or leaves its stack. So
-//! the lock is nearly always free, and what it costs then counts: one read-modify-write to take it,
-//! and a plain store to give it back. A lock that wakes sleepers needs a second read-modify-write
-//! to find out whether there are any.
+//! It protects lists of waiters and the like: no holder calls foreign code, blocks, or leaves its
+//! stack. So the lock is nearly always free, and its cost when free counts: one read-modify-write
+//! to take it, and a plain store to release it. A lock that wakes sleepers needs a second
+//! read-modify-write to find out whether there are any.
 //!
 //! No thread sleeps on this lock until woken: see [`Backoff`]. A holder allocates no memory, as an
-//! allocator may take its time. Tests of debug builds see to that: they are told of each lock that
-//! is taken and given back ([`watch_short_locks`]).
+//! allocator may take its time. Tests of debug builds check that: they learn of each lock that is
+//! taken and released ([`watch_short_locks`]).
 //!
 //! # Memory ordering
 //!

@@ -1,11 +1,11 @@
-//! What shipped code and models have in different forms, in macros: so that the code has no `cfg`
-//! for models. Their forms are in `model/twins.rs`.
+//! Macros for code that differs in models, so that shipped code needs no `cfg` for them. The
+//! models' forms are in `model/twins.rs`.
 //!
 //! * `const_outside_models!`: functions that are `const`, but not in models, where atomics have
 //!   constructors that are not; and associated constants, which models lack.
 //! * `const_or!`: a constant, or what models have in its place.
-//! * `end_of_frame!`: what loom is to be told when an object ends with its frame.
-//! * `layout!`: the size of an object, which is another one in models.
+//! * `end_of_frame!`: tells loom that an object ends with its frame.
+//! * `layout!`: the size of an object, which differs in models.
 
 /// Functions that are `const` outside of models, and constants that are there only outside of them.
 #[doc(hidden)]

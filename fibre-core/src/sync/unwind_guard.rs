@@ -1,8 +1,8 @@
-//! Running users' destructors in places that a panic must not leave.
+//! Runs users' destructors in places that a panic must not leave.
 //!
-//! A destructor that panics while a panic unwinds ends the process. So values of users' that are
-//! dropped one after the other are dropped each by itself. Their panics end there ([`Quiet`]), or
-//! the first one goes on when all are gone ([`Unwind`]).
+//! A destructor that panics while a panic unwinds ends the process. So users' values are dropped
+//! one by one. Their panics end there ([`Quiet`]), or the first one goes on when all values are
+//! gone ([`Unwind`]).
 
 use std::any::Any;
 use std::fmt;

@@ -1,18 +1,16 @@
 //! The processor that this kernel thread is, and what else it owns: the runtime's only
 //! thread-locals.
 //!
-//! LLVM may compute the address of a thread-local once and keep it in a register
-//! or a stack slot, and it may infer that a small accessor reads no memory and
-//! merge two calls of it. Either way a fibre that has moved to another kernel
-//! thread would go on with the old thread's value. So the accessors are never
-//! inlined, contain a volatile `asm!` that LLVM cannot see through ([`arch`]), and their
-//! results are used at once and never kept across a switch.
+//! LLVM may compute the address of a thread-local once and keep it in a register or a stack slot.
+//! It may also infer that a small accessor reads no memory, and merge two calls of it. Either way a
+//! fibre that has moved to another kernel thread would go on with the old thread's value. So the
+//! accessors are never inlined, contain a volatile `asm!` that LLVM cannot see through ([`arch`]),
+//! and their results are used at once and never kept across a switch.
 //!
-//! The two words that every call asks for, the ready queue and the processor, are thread-locals of
-//! our own instead, declared and read by volatile `asm!` that names no address: the segment
-//! register is part of each access. So these accessors can be inlined. They are of the initial-exec
-//! model, which costs two instructions in a shared library, too, where the compiler's model is a
-//! call.
+//! Every call needs two words: the ready queue and the processor. These are thread-locals of our
+//! own, declared and read by volatile `asm!` that names no address: the segment register is part of
+//! each access. So these accessors can be inlined. They use the initial-exec model, which costs two
+//! instructions even in a shared library, where the compiler's model costs a call.
 
 use crate::arch::{self, opaque};
 use crate::sys::counted::counted;

@@ -1,9 +1,9 @@
-//! The environment. Nothing of it counts in a program with more rights than its caller.
+//! The environment. A program with more rights than its caller ignores all of it.
 //!
-//! A set-user-ID or set-group-ID program, or one with file capabilities, is started by somebody
-//! with fewer rights, who chooses its environment. The runtime's variables name files to write and
-//! ports to open. The kernel marks such a program with `AT_SECURE`, and this module has an empty
-//! environment there, as the C library's `secure_getenv` has.
+//! Somebody with fewer rights starts a set-user-ID or set-group-ID program, or a program with file
+//! capabilities, and chooses its environment. The runtime's variables name files to write and ports
+//! to open. The kernel marks such a program with `AT_SECURE`. The environment is then empty for
+//! this module, as for the C library's `secure_getenv`.
 
 use std::ffi::{OsStr, OsString};
 

@@ -1,30 +1,30 @@
-//! What becomes of the runtime in a forked child: it is dead there, and says so.
+//! The runtime in a forked child: it is dead there, and says so.
 //!
-//! `fork` copies the calling thread only. In the child the processors are gone, what they had
-//! locked stays locked, and the epoll instances are the parent's. So a child can do one thing with
-//! fibres: exec (`std::process::Command` and `posix_spawn` do). Anything else that needs the
-//! runtime is refused with an error or ends the child with a message, instead of hanging or, worse,
-//! hurting the parent:
+//! `fork` copies the calling thread only. In the child the processors are gone, their locks stay
+//! locked, and the epoll instances are the parent's. So a child of a process with fibres can do one
+//! thing: exec (`std::process::Command` and `posix_spawn` do). Anything else that needs the runtime
+//! fails with an error or ends the child with a message, instead of hanging or, worse, hurting the
+//! parent:
 //!
 //! * spawning, and starting a cluster, fail;
-//! * a wait without a deadline aborts: no thread is left that could end it;
-//! * the fibre that forked is not one in the child: its thread is no processor any more, so no
-//!   other fibre can run there, and its return from its root function aborts;
-//! * nothing is written to, or taken out of, what epoll shares with the parent.
+//! * a wait without a deadline aborts, since no thread is left that could end it;
+//! * the fibre that forked is no longer a fibre in the child: its thread is not a processor any
+//!   more, so no other fibre can run there, and a return from the root function aborts;
+//! * the child changes nothing that epoll shares with the parent, and takes nothing out of it.
 //!
-//! A process that forks before it starts its first cluster is not concerned, nor is its
-//! child. `vfork` and `posix_spawn` run none of this, as their child is about to exec.
+//! This does not concern a process that forks before it starts its first cluster, nor its child.
+//! `vfork` and `posix_spawn` run none of this, as their child is about to exec.
 //!
 //! The handler is async-signal-safe: it stores to memory of its own and sets the thread's signal
-//! mask back ([`block_in_children`]). A program that is executed would else inherit the mask of a
-//! processor, deaf to SIGTERM. `posix_spawn` and an `exec` without a fork call no such handlers, so
-//! there [`unblock_signals`] or [`with_signals_of_program`] is needed. The former cannot know
-//! whether an `exec` fails; the processor blocks signals again when it next looks at the clock.
+//! mask back ([`block_in_children`]). Otherwise an executed program would inherit a processor's
+//! mask, which blocks SIGTERM. `posix_spawn` and an `exec` without a fork call no such handlers, so
+//! they need [`unblock_signals`] or [`with_signals_of_program`]. The former cannot know whether an
+//! `exec` fails; the processor blocks signals again when it next looks at the clock.
 //!
 //! # Memory ordering
 //!
-//! The flag is written in the child when it has one thread. Relaxed: there is no other thread to
-//! order it with.
+//! The child writes the flag when it has one thread. Relaxed: there is no other thread to order it
+//! with.
 
 use crate::sys::current;
 use crate::sys::signal_mask::SignalMask;

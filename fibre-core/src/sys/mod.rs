@@ -1,12 +1,12 @@
 //! What lies below fibres: kernel threads, the process, and messages on standard error.
 //!
-//! * `platform`: a sentence where the runtime does not run;
+//! * `platform`: a compile error on platforms that the runtime does not support;
 //! * `counted`: counts that end the process rather than wrap;
 //! * `current`: the only thread-locals; which processor this thread is;
-//! * `panic_count`: the panics that a fibre takes along, out of what std counts by thread;
-//! * `numbers`: numbers of fibres and threads, each given once;
+//! * `panic_count`: std's per-thread panic count, which a fibre takes along;
+//! * `numbers`: numbers of fibres and threads, each used once;
 //! * `signal_mask`: the signals that a thread blocks;
-//! * `environment`: the variables, unless somebody with fewer rights has set them;
+//! * `environment`: environment variables, unless somebody with fewer rights has set them;
 //! * `fork`: the runtime is dead in a forked child, and says so;
 //! * `stderr`: one line on standard error;
 //! * `syscall`: a system call by instruction.

@@ -1,13 +1,11 @@
-//! Numbers of fibres and threads: unique in the process, never given twice, and small enough to be
-//! read.
+//! Numbers of fibres and threads: unique in the process, never reused, and short enough to read.
 //!
-//! The kernel has numbers of its own for threads, which it gives again: [`kernel_thread`].
+//! The kernel has numbers of its own for threads, and reuses them: [`kernel_thread`].
 //!
 //! All others come from one counter of 64 bits, which does not overflow while the process lives. A
 //! processor takes [`BLOCK`] numbers at a time for the fibres that are spawned there, so that a
 //! spawn touches no word that others write. Plain threads, and the fibres that they spawn, take one
-//! number each. The numbers that a processor has not used when it ends are lost, which costs
-//! nothing.
+//! number each. A processor's unused numbers are lost when it ends, which costs nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,23 +1,24 @@
-//! The panics of the calling fibre or thread, which a fibre takes along when it leaves its stack.
+//! The panic count of the calling fibre or thread, which a fibre takes along when it leaves its
+//! stack.
 //!
-//! std counts panics by kernel thread: those that unwind there or have their hook called, and it
-//! has a flag for a hook that runs. A fibre that waits in a destructor or in a hook would leave
-//! both to whoever runs next on its thread: they would seem to unwind, their guards of std's would
-//! not see their panics, and nobody could say whether *this* fibre unwinds. So both are part of
-//! what a switch exchanges ([`take`], [`put_back`]), and std's answer is the fibre's own.
+//! std counts panics by kernel thread, from the call of the hook to the end of the unwinding, and
+//! has a flag for a running hook. A fibre that waits in a destructor or in a hook would leave both
+//! to the next fibres on its thread. These would seem to unwind, their guards of std's would not
+//! see their own panics, and nobody could say whether *this* fibre unwinds. So a switch exchanges
+//! both ([`take`], [`put_back`]), and std's answer is the fibre's own.
 //!
-//! std has no function for that. Its count lies in a thread-local, and is *found by trying*: two
-//! panics are begun, one in a destructor of the other, without a hook. The count is the one word
-//! among the thread-locals of this program that is 1, 2, 1 and 0 when it should be. The flag lies
-//! beside it, as in any pair of these types. This is done once, on a thread that does not panic,
-//! and takes some microseconds. No name and no table of symbols is asked.
+//! std has no function for that. Its count lies in a thread-local, and this module *finds it by
+//! trying*: it begins two panics, one in a destructor of the other, without a hook. The count is
+//! the one word among this program's thread-locals that is 1, 2, 1 and 0 when it should be. The
+//! flag lies beside it, as in any pair of these types. This is done once, on a thread that does not
+//! panic, and takes some microseconds. It needs no name and no symbol table.
 //!
 //! A place is a distance from the thread pointer, the same for all threads: `current` has a
-//! variable of the initial-exec model, so the block with this program's thread-locals is there from
-//! a thread's beginning, in its static part.
+//! variable of the initial-exec model, so the block with this program's thread-locals exists from a
+//! thread's beginning, in its static part.
 //!
-//! If no word or more than one is as it should be, as may be in another std or if std is a library
-//! of its own, the count stays with the thread: [`panics`] then says that it does not know.
+//! If no word fits, or more than one does, the count stays with the thread, and [`panics`] says
+//! that it does not know. That may happen with another std, or if std is a shared library.
 //! `tests/objects/limits/unwinding.rs` and `tests/bounds/panic_hook.rs` notice.
 
 use crate::arch;

@@ -1,6 +1,5 @@
-//! Where the runtime runs. Its assembly is that of one kind of CPU, and its system calls are those
-//! of one kernel; elsewhere the compiler would complain of registers and functions that it does not
-//! know.
+//! The supported platform. The runtime's assembly is for one kind of CPU, and its system calls are
+//! for one kernel; elsewhere the compiler would complain about unknown registers and functions.
 
 #[cfg(not(all(
     target_os = "linux",

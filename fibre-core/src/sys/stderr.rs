@@ -1,8 +1,8 @@
 //! Messages to the user of the program, on standard error.
 //!
-//! `eprintln!` panics when standard error cannot be written to (closed, a full disk), and a panic
-//! at these places would hide what is being reported. Nor is std's handle used: it has a lock, and
-//! in a forked child its holder may not exist. Nothing is allocated.
+//! `eprintln!` panics when it cannot write to standard error (closed, a full disk), and a panic at
+//! these places would hide the report. This module does not use std's handle either: that has a
+//! lock, and in a forked child its holder may not exist. It allocates nothing.
 
 use std::fmt::Arguments;
 use std::io::Write;

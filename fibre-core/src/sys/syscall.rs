@@ -1,8 +1,8 @@
-//! A system call, made by instruction and not through the C library.
+//! A system call, made with the instruction and not through the C library.
 //!
-//! Its error comes back in a register, so that a fibre that has changed its kernel thread may make
-//! it ([hazard: `errno`'s address is kept in registers]). And nothing that a program defines in the
-//! place of the C library's functions stands between the runtime and the kernel.
+//! Its error comes back in a register, so a fibre that has changed its kernel thread may make it
+//! ([hazard: `errno`'s address is kept in registers]). And a program's replacement of a C library
+//! function cannot come between the runtime and the kernel.
 //!
 //! [hazard: `errno`'s address is kept in registers]: crate::sys::current
 

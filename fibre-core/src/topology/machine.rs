@@ -1,9 +1,9 @@
-//! CPUs, what they share, and how near they are to each other.
+//! CPUs, their shared caches and nodes, and how near they are to each other.
 //!
-//! Whatever it was read from, a [`Topology`] names each group of CPUs (a core, the CPUs behind one
-//! cache, a package) by the smallest CPU number in it, so that two readers which agree give equal
-//! values. Groups nest: a cache that a machine does not have, or does not report, is as large as
-//! the next smaller group.
+//! Whatever its source, a [`Topology`] names each group of CPUs (a core, the CPUs behind one cache,
+//! a package) by the smallest CPU number in it. So two readers that agree give equal values. Groups
+//! nest: a cache that a machine does not have, or does not report, is as large as the next smaller
+//! group.
 
 use super::cpu_set::CpuSet;
 

@@ -3,10 +3,10 @@
 //! * `cpu_set`: sets of CPUs, the kernel's notation for them, the affinity mask;
 //! * `machine`: the value [`Topology`], and how near two CPUs are to each other;
 //! * `sys`, `text` and, with the feature `hwloc`, `hwloc`: the sources it is read from;
-//! * `victims`: the order of idle processors' help for others;
+//! * `victims`: the order in which idle processors help others;
 //! * `tree`: the processors as leaves of a tree, which thieves climb;
 //! * `spread`: processors that are far from each other;
-//! * `pinning`, `shares`: what CPUs each processor runs on;
+//! * `pinning`, `shares`: which CPUs each processor runs on;
 //! * `quota`: how many processors to have.
 
 mod cpu_set;

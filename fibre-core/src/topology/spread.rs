@@ -1,6 +1,6 @@
-//! Processors that are far from each other, for fibres that should be: *hubs*, which live long,
-//! spawn many others and speak with them often. Two hubs of one node would get in each other's way:
-//! at its memory, and in the queues that their partners come back to.
+//! Processors that are far from each other, for *hubs*: fibres that live long, spawn many others
+//! and communicate with them often. Two hubs of one node would get in each other's way: at its
+//! memory, and in the queues that their partners come back to.
 //!
 //! The next hub goes to the node with the fewest hubs, and of these to the one that is farthest
 //! from the nodes with more; within a node, processors take turns. So each node gets a hub before

@@ -1,11 +1,11 @@
 //! Reads the topology from the kernel's files, `/sys/devices/system/{cpu,node}`.
 //!
 //! Containers hide some of these files, kernels do not all have the same ones, and virtual machines
-//! put odd things into them. So each piece of information has a fallback of its own, and none is an
-//! error: a file that is missing or makes no sense is ignored, and so is a list that leaves out the
-//! CPU it belongs to. Only online CPUs count, and those of the caller's affinity mask, as
-//! containers that renumber their CPUs in these files do not renumber them in the mask. Nothing is
-//! known about CPUs that only the mask has.
+//! put odd things into them. So each piece of information has a fallback of its own, and nothing is
+//! an error: the reader ignores a missing or invalid file, and a list that leaves out its own CPU.
+//! Online CPUs count, and so do those of the caller's affinity mask, as containers that renumber
+//! their CPUs in these files do not renumber them in the mask. Nothing is known about CPUs that
+//! only the mask has.
 //!
 //! | what | file | else |
 //! |---|---|---|

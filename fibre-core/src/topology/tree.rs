@@ -2,14 +2,14 @@
 //! share, the cores.
 //!
 //! A processor climbs from its leaf: to those that share its core, its second-level cache, its
-//! third-level cache, then its node, then to nodes ever farther away, and in the end to all. What
-//! lies above a node depends on where one comes from, as the distances of nodes seldom nest; so
-//! each node has vertices of its own for that. A vertex with the processors of the one below it is
-//! left out, and so is one with a single processor.
+//! third-level cache, then its node, then to ever farther nodes, and in the end to all. The
+//! vertices above a node depend on where a climb began, as the distances of nodes seldom nest; so
+//! each node has its own. The tree leaves out vertices with a single processor, and vertices with
+//! the same processors as the one below.
 //!
-//! A processor that may run on several CPUs is below what these have in common. If they lie in
-//! several nodes, it counts for the node of the first one. So processors that are not pinned are
-//! all in one node.
+//! A processor that may run on several CPUs is below the vertex that these have in common. If they
+//! lie in several nodes, it counts for the node of the first one. So processors that are not pinned
+//! are all in one node.
 //!
 //! Source: thesis, section 5.3.1.
 

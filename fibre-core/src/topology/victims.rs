@@ -1,7 +1,7 @@
-//! The order of idle processors' help for others: the nearest first.
+//! The order in which idle processors help others: the nearest first.
 //!
-//! A fibre that is taken from a neighbour finds what it needs in a cache that both share; a fibre
-//! from another node leaves its memory behind (locality-aware stealing, as in Mely, section IV).
+//! A fibre stolen from a neighbour finds its data in a cache that both share; a fibre from another
+//! node leaves its memory behind (locality-aware stealing, as in Mely, section IV).
 
 use super::cpu_set::CpuSet;
 use super::machine::{Proximity, Topology};

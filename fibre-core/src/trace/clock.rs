@@ -1,7 +1,8 @@
 //! The clock of the event trace.
 //!
-//! Events are stamped by the CPU's time stamp counter. Two readings of it, together with the clocks
-//! of the kernel, tell how long a tick is: one from the beginning, one from when the trace is read.
+//! The CPU's time stamp counter stamps events. Two readings of it, together with the kernel's
+//! clocks, tell how long a tick is: one from the beginning, one from the time when the trace is
+//! read.
 
 use crate::arch;
 use rustix::time::{ClockId, clock_gettime};

@@ -5,7 +5,7 @@
 //!   second word    63 … 0  what the kind says
 //! ```
 //!
-//! Most kinds name a fibre, and something beside it:
+//! Most kinds name a fibre, and one more thing:
 //!
 //! ```text
 //!   second word    63 … 22  number of the fibre                21 … 0  beside

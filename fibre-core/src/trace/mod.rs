@@ -4,19 +4,19 @@
 //! it runs, why that leaves, and which fibres it makes ready. A layer above reads the rings at any
 //! time, from any thread; it stops nothing, and needs no processor for it.
 //!
-//! Without `FIBRE_TRACE` nothing of this is in the way of fibres. The run loop has a twin that
-//! records (`processor/run_loop.rs`), and each processor chooses one when it starts. A wake-up is
-//! recorded where the simple rules of ready queues end, see [`ready`](crate::ready): they never
+//! Without `FIBRE_TRACE` this costs fibres nothing. The run loop has a twin that records
+//! (`processor/run_loop.rs`), and each processor chooses one when it starts. Wake-ups are recorded
+//! on the path that leaves the simple rules of ready queues ([`ready`](crate::ready)): these never
 //! hold while events are recorded.
 //!
 //! Files:
 //!
-//! * `clock`: the clock that events are stamped by;
+//! * `clock`: the clock that stamps events;
 //! * `event`: what an event is, in 16 bytes;
 //! * `ring`: the newest events of one writer;
 //! * `track`: the ring of one processor, or that of all plain threads;
 //! * `names`: names of fibres;
-//! * `record`: the recording of the process: whether there is any, and all tracks.
+//! * `record`: the process's recording: whether it is on, and all tracks.
 
 mod clock;
 mod event;

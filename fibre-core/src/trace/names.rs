@@ -1,8 +1,8 @@
 //! Names of fibres, for readers of a trace.
 //!
-//! A fibre may have begun, and got its name, long before the oldest event that is left. So names
-//! are kept as long as their fibres live, and some of those that have ended. Fibres without names,
-//! most of them, touch nothing here.
+//! A fibre may have begun, and got its name, long before the oldest recorded event. So names are
+//! kept while their fibres live, and some names of ended fibres, too. Fibres without names, which
+//! most are, touch nothing here.
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};

@@ -1,11 +1,11 @@
-//! The recording of the process: whether there is any, and all tracks.
+//! The process's recording: whether it is on, and all tracks.
 //!
-//! Tracks are made when processors begin, and stay when these end, so that a trace shows what came
-//! before; but only the newest ones of ended processors do, since a process may start and stop
-//! clusters all the time.
+//! Tracks are made when processors begin. They stay when these end, so that a trace shows what came
+//! before; but only the newest of these stay, since a process may start and stop clusters all the
+//! time.
 //!
-//! Plain threads share one track, which one of them at a time has: a thread that finds it taken
-//! tries for some looks, and then leaves its event out. So no thread waits for a preempted one.
+//! Plain threads share one track, and one thread at a time uses it. A thread that finds it taken
+//! tries a few times, and then leaves its event out. So no thread waits for a preempted one.
 
 use super::clock::{self, TraceClock};
 use super::track::{TraceTrack, Track};

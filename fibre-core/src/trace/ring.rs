@@ -1,4 +1,4 @@
-//! The newest events of one writer, which any thread may read at any time.
+//! The newest events of one writer. Any thread may read them at any time.
 //!
 //! ```text
 //!     written = 10, 8 slots:   │ 8 │ 9 │ 2 │ 3 │ 4 │ 5 │ 6 │ 7 │
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The writer fills the slot of the oldest event, and then counts the new one. It waits for nobody
-//! and notices no reader. A reader copies the slots, and afterwards looks at the count once more:
-//! what the writer may have begun to overwrite by then is left out of the copy.
+//! and notices no reader. A reader copies the slots, and then reads the count once more: it drops
+//! the events that the writer may have begun to overwrite by then.
 //!
 //! Invariants:
 //!

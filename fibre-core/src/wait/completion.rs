@@ -1,4 +1,4 @@
-//! "It has happened", for one waiter: what `join` and `scope` wait on.
+//! "It has happened", for one waiter: `join` and `scope` wait on it.
 //!
 //! One word:
 //!
@@ -9,12 +9,12 @@
 //!     └──► DETACHED                       (nobody will ever ask)
 //! ```
 //!
-//! The finisher takes the address of the waiter out of the word by `BUSY`, claims it, and stores
-//! `DONE`. A waiter whose deadline has passed takes itself out, or, if it finds `BUSY`, stays until
-//! `DONE`, which is a few instructions away. That is how invariant 1 of [`crate::wait::waiter`]
-//! holds here without a lock. A *patient* waiter has no limit, so only the finisher claims it, and
-//! a store will do for that. It takes itself out, too, when its fibre is unwound; if it finds
-//! `DONE` instead, it has been claimed by then.
+//! The finisher replaces the waiter's address in the word by `BUSY`, claims the waiter, and stores
+//! `DONE`. A waiter after its deadline takes itself out. If it finds `BUSY`, it stays until `DONE`,
+//! which is a few instructions away. So invariant 1 of [`crate::wait::waiter`] holds here without a
+//! lock. A *patient* waiter has no limit, so only the finisher claims it, and a store is enough for
+//! that. It also takes itself out when its fibre is unwound; if it finds `DONE` instead, it has
+//! been claimed by then.
 //!
 //! # Memory ordering
 //!

@@ -1,6 +1,6 @@
 //! What may end a wait besides its waker, and what a call fails with then.
 //!
-//! The semantics of all forms of waiting calls are told once, at [`Limit`].
+//! [`Limit`] explains the semantics of all forms of waiting calls.
 
 use crate::wait::cancelled::Cancelled;
 use crate::wait::wall_clock::WallTime;

@@ -1,12 +1,12 @@
-//! Scopes that limit all waits of the calls in them: what [`timeout`](crate::timeout()) leaves in
+//! Scopes that limit all waits of the calls in them; [`timeout`](crate::timeout()) leaves one in
 //! its frame.
 //!
-//! A fibre, and a plain thread, has a chain of scopes, the innermost first; each lies in the frame
-//! of the call that it belongs to, and the chain changes only when such a call begins and ends.
-//! *Nothing fires when the time of a scope is over.* A wait within the scope takes the scope's
-//! deadline for a limit of its own, and its own timer ends it. So a scope whose call has returned
-//! can end nothing any more, no other thread ever reads a scope, and a scope costs nothing while
-//! its calls need not wait.
+//! Each fibre and each plain thread has a chain of scopes, the innermost first. A scope lies in the
+//! frame of its call, and the chain changes only when such a call begins or ends. *Nothing fires
+//! when the time of a scope is over.* A wait within the scope takes the scope's deadline for a
+//! limit of its own, and its own timer ends it. So a scope can end nothing once its call has
+//! returned, no other thread ever reads a scope, and a scope costs nothing while its calls need not
+//! wait.
 //!
 //! A wait that a scope has ended says so in one of two ways:
 //!
@@ -19,9 +19,9 @@
 //! 1. The deadline of a scope is no later than that of the scope outside of it. So a wait looks at
 //!    the innermost one only.
 //! 2. A scope in the chain lies in a frame of the calling fibre or thread that has not ended.
-//! 3. A scope that begins in a shield is in no scope outside of the shield: these are not in force
-//!    there, and it is. The same goes for one that begins in a destructor while the stack unwinds,
-//!    or in the panic hook: nothing can be unwound to the scopes outside until that is over.
+//! 3. A scope that begins in a shield is in force there, and in no scope outside of the shield. The
+//!    same holds for a scope that begins in a destructor while the stack unwinds, or in the panic
+//!    hook: until that is over, nothing can be unwound to the scopes outside.
 //! 4. [`are_used`] is true from before the first scope on. Until then no wait looks for a scope.
 
 use crate::sys::panic_count::Panics;

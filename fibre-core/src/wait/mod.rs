@@ -3,12 +3,12 @@
 //! * `waiter`: one wait, and the outcome word that the first waker wins;
 //! * `task_wait`: the wait of a task of asynchronous code;
 //! * `limit`: what else may end a wait, and the error of calls that it ended;
-//! * `limit_scope`: what limits all waits of the calls within a time-out;
+//! * `limit_scope`: limits all waits of the calls within a time-out;
 //! * `completion`: "it has happened", for one waiter;
 //! * `timer`: deadlines, one heap for each processor;
 //! * `wall_clock`: deadlines on `CLOCK_REALTIME`;
 //! * `wait_object`: what a fibre or thread waits for, in one word;
-//! * `since`: the time since which fibres wait;
+//! * `since`: when fibres began to wait;
 //! * `cancelled`: what a cancelled call fails with.
 
 #[cfg_attr(loom, allow(dead_code, reason = "nobody looks for waits in a model"))]

@@ -1,7 +1,7 @@
-//! The time since which fibres wait, where that is noted.
+//! When fibres began to wait, if that is noted.
 //!
-//! Reading the clock at each wait would cost half as much again as a wait does, so it is done only
-//! where `FIBRE_WAIT_TIMES` asks for it, or `FIBRE_DEADLOCK`, which needs them, and in builds with
+//! Reading the clock at each wait would add half of a wait's cost. So it is done only if
+//! `FIBRE_WAIT_TIMES` asks for it, or `FIBRE_DEADLOCK`, which needs the times, and in builds with
 //! debug assertions. Times are milliseconds of the process' life, in 32 bits: a wait of more than
 //! seven weeks looks shorter than it is.
 

@@ -13,16 +13,16 @@
 //! ```
 //!
 //! A future that is dropped takes the waiter out, under the lock that wakers hold to claim it. If a
-//! waker was faster, that one still resumes a wait that nobody hears of. What the waker has given
-//! it then is the future's to pass on.
+//! waker was faster, it still resumes the wait, though nobody learns of that. The future must then
+//! pass on what the waker has given it.
 //!
-//! The waker is kept under a short lock. No code of it is called there: clones are made before,
-//! and what is replaced is dropped after. Whoever calls it does so outside of all locks.
+//! A short lock protects the waker. None of the waker's code runs under it: clones are made before,
+//! and the replaced waker is dropped after. Whoever calls the waker does so outside of all locks.
 //!
 //! # Memory ordering
 //!
-//! Whether the wait was resumed is said under the lock. A future that finds it so sees what the
-//! winner did before.
+//! The resume is noted under the lock. A future that finds the note sees what the winner did
+//! before.
 
 use crate::sync::planted;
 use crate::wait::waiter::{Parker, Waiter, Wakeable};

@@ -4,26 +4,25 @@
 //! without a search. The entry itself lies on the stack of the waiting fibre, so arming a deadline
 //! allocates nothing once the heap has grown.
 //!
-//! Deadlines tend to grow, so new entries stay at the end: arming is O(1) then. Taking an
-//! entry out moves the last one into its place, and from there towards the end again. On
-//! the way each step writes to an entry on some other fibre's stack, which with many
-//! waiting fibres is in no cache; so each node has four children and not two, which lie
-//! in one or two cache lines, and half as many steps (LaMarca and Ladner, "The influence
-//! of caches on the performance of heaps", 1996).
+//! Deadlines tend to grow, so new entries stay at the end, and arming is O(1). Taking an entry out
+//! moves the last one into its place, and from there towards the end again. Each step on the way
+//! writes to an entry on another fibre's stack, which is in no cache if many fibres wait. So each
+//! node has four children, in one or two cache lines, and not two: that halves the steps (LaMarca
+//! and Ladner, "The influence of caches on the performance of heaps", 1996).
 //!
 //! Due entries fire in batches of [`BATCH`] at most, and a busy processor fires no more of them
-//! than started fibres have had turns since. So the queue that these wait in does not grow by it. A
-//! million deadlines that pass at the same time, of fibres that then run once, delay nobody for
-//! longer than a few of them would.
+//! than started fibres have had turns since. So the queue of these fibres does not grow. A million
+//! deadlines at the same time, of fibres that then run once, delay nobody for longer than a few of
+//! them would.
 //!
 //! A deadline on the wall clock ([`WallTime`]) is an entry that is due when that clock is to be
 //! looked at. If it does not show the deadline yet, the entry is put off instead of fired; its
 //! waiter does not notice.
 //!
 //! Each processor has a heap behind a lock of its own. Mostly the owner is alone with it. The lock
-//! is there for the rare fibre that waits on one processor and goes on on another (migration), and,
-//! where started fibres move, for a processor that fires what is due while the owner runs one fibre
-//! for long.
+//! is there for the rare fibre that waits on one processor and continues on another (migration). If
+//! started fibres move, it is also there for a processor that fires due entries while the owner
+//! runs one fibre for long.
 //!
 //! Invariant: an entry is in the heap only while its owner is inside `Wait::park`, which takes it
 //! out, under the lock, before the frame ends. The timer claims waiters under the lock and resumes

@@ -5,12 +5,12 @@
 //!   a number?    address of the object, or its number  place of the owner    kind
 //! ```
 //!
-//! The highest bit of the kind says that the wait is *closed*: nothing but what is waited for ends
-//! it. A fibre notes that with the word, and readers get the word without it.
+//! The highest bit of the kind says that the wait is *closed*: only its object ends it. A fibre
+//! notes that with the word, and readers get the word without it.
 //!
-//! The owner is a number that lies in the object: that of the fibre or thread that has the object,
-//! and so will have to let the waiting side go on. Its place is counted in words from the address,
-//! plus one; zero if there is none.
+//! The owner is a number in the object: it names the fibre or thread that has the object, and so
+//! must let the waiting side go on. Its place is counted in words from the address, plus one; zero
+//! means that there is no owner.
 //!
 //! The address is shifted by the bits that cannot be a part of it, so that two instructions make
 //! the word, as it is made for each wait.

@@ -19,13 +19,13 @@
 //!    `Resume::resume` after it. A canceller reaches it while it holds the parked fibre (see
 //!    `fibre/state.rs`), which has the same power.
 //! 2. The waiting side goes on only by consuming the winner's resume, never by merely seeing the
-//!    outcome. So the winner may touch the waiter until it resumes; [`Resume`] therefore carries a
-//!    copy of all that it needs.
+//!    outcome. So the winner may touch the waiter until it resumes it; [`Resume`] therefore carries
+//!    a copy of everything it needs.
 //!
 //! The waiting side is a fibre, a kernel thread, or a task of asynchronous code (`task_wait`).
 //!
 //! **At home.** A waker must not let a fibre run before its stack has been left. In general that
-//! takes a word that both the waker and the fibre's processor change. It takes none if the fibre
+//! needs a word that both the waker and the fibre's processor change. It needs none if the fibre
 //! can only run on the processor that it waits on: that processor takes the fibre from its queue
 //! only after it has left the fibre's stack. So the waker of such a fibre just queues it there.
 //!

@@ -1,12 +1,12 @@
 //! Deadlines on the wall clock (`CLOCK_REALTIME`).
 //!
-//! POSIX has deadlines on this clock follow it when it is set, forwards or back. The monotonic
+//! In POSIX, deadlines on this clock follow it when it is set, forwards or back. The monotonic
 //! clock cannot tell when such a deadline comes. So the waiting side looks at the wall clock at the
 //! time when the deadline would come if nothing happened, and every second before. A clock set
 //! forwards is noticed within a second, and one set back at the next look. A look disturbs nobody:
 //! a timer puts itself off, and the fibre's wait, its place in a list included, stays as it is.
-//! (`TFD_TIMER_CANCEL_ON_SET` would tell at once, at the price of a thread that waits for it, and
-//! of knowing all such waits.)
+//! (`TFD_TIMER_CANCEL_ON_SET` would report it at once, but needs a thread that waits for it, and a
+//! list of all such waits.)
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};

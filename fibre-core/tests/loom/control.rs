@@ -2,7 +2,7 @@
 //! come back from an earlier pause.
 //!
 //! Run by `cargo xtask loom`. The steps are those of `processor/control.rs` and
-//! `processor/idle.rs`, on the shipped orders, queue and parker.
+//! `processor/idle.rs`, on the shipped control word, queue and parker.
 
 use fibre_core::internal::control::{Control, ProcessorPhase};
 use fibre_core::internal::parker::Parker;
@@ -42,7 +42,7 @@ enum Planted {
     Nothing,
     /// The processor moves on when the flag is gone, without asking under the lock.
     MovesUnasked,
-    /// The processor goes back to its fibres after a sleep without looking for orders.
+    /// The processor goes back to its fibres after a sleep without looking for requests.
     NoLookAfterSleep,
     /// The caller that wants a pause does not wake the processor.
     NoWake,
@@ -222,19 +222,19 @@ fn one_rest(planted: Planted) {
     assert!(world.control.not_at(ProcessorPhase::Still).is_empty());
 }
 
-/// An order is not slept through.
+/// A request ends a sleep.
 #[test]
 fn orders_end_sleeps() {
     check(|| one_rest(Planted::Nothing));
 }
 
-/// Planted: a processor that is woken does not look for orders.
+/// Planted: a processor that is woken does not look for requests.
 #[test]
 fn planted_missing_look_is_found() {
     finds_bug(|| one_rest(Planted::NoLookAfterSleep));
 }
 
-/// Planted: the processor is not woken for the order.
+/// Planted: the processor is not woken for the request.
 #[test]
 fn planted_missing_wake_is_found() {
     finds_bug(|| one_rest(Planted::NoWake));

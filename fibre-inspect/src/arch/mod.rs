@@ -1,6 +1,6 @@
-//! What is asked of the CPU.
+//! The crate's code for one kind of CPU.
 //!
-//! * `x86_64`: that of 64-bit x86.
+//! * `x86_64`: for 64-bit x86.
 //!
 //! A port to another CPU is a file beside it with the same function.
 

@@ -1,4 +1,4 @@
-//! 64-bit x86: what its clock is good for.
+//! 64-bit x86: whether its clock can be relied on.
 
 use std::arch::x86_64::__cpuid;
 

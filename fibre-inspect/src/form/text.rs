@@ -1,7 +1,7 @@
 //! A report as text, for people.
 //!
-//! Of each stack the runtime's own frames are left out: those below the call that waits, and those
-//! that lead to the fibre's closure. Of long names some arguments are left out. JSON has all.
+//! The text leaves out the runtime's own frames: those below the waiting call, and those that lead
+//! to the fibre's closure. It also leaves out some arguments of long names. JSON has everything.
 
 use crate::gather::{Fibre, State};
 use crate::names::cut;

@@ -4,10 +4,10 @@
 //!   Receiving ──► Sending ──► Closing ──► dropped
 //! ```
 //!
-//! No step blocks the thread. A client has [`TIMEOUT`] for all of it, so one that sends a byte now
+//! No step blocks the thread. A client has [`TIMEOUT`] in total, so a client that sends a byte now
 //! and then, or does not read, is dropped like one that does nothing. After the answer the
-//! connection is shut down in one direction, and what still comes is read and thrown away: a close
-//! with bytes unread would be a reset, which may destroy the answer on its way.
+//! connection is shut down in one direction, and remaining input is read and discarded: a close
+//! with unread bytes would be a reset, which may destroy the answer on its way.
 
 use crate::metrics::exposition::CONTENT_TYPE;
 use crate::metrics::fork::ClosedInChild;

@@ -1,7 +1,7 @@
 //! The value as OpenMetrics text.
 //!
 //! Names begin with `fibre_`. A cluster has two labels, its name and its number, as names may be
-//! equal; a processor has its number in the cluster besides. What is not known is left out.
+//! equal; a processor also has its number in the cluster. Unknown values are left out.
 
 use crate::metrics::{Metrics, metrics};
 use fibre_core::{ClusterMetrics, Counters, ProcessorMetrics};
@@ -20,7 +20,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 ///
 /// # Errors
 ///
-/// None that is known: the text is written to memory.
+/// None is known: the text is written to memory.
 pub fn exposition() -> Result<String, fmt::Error> {
     of(metrics())
 }

@@ -1,4 +1,4 @@
-//! Sockets that a forked child closes, as no thread of it serves them.
+//! Sockets that a forked child closes, as it has no thread that serves them.
 //!
 //! The handler in the child may neither lock nor allocate, so each socket has a slot of two words.
 //! The server fills a slot once a socket is open, and empties it before the socket is closed.

@@ -1,14 +1,15 @@
-//! What a process' processors have done so far: as a value, as lines, and over HTTP.
+//! What a process's processors have done so far: as a value, as lines, and over HTTP.
 //!
-//! Programs call [`metrics`]. The rest is switched on by environment variables, in programs that
-//! know nothing of it: `FIBRE_STATS`, `FIBRE_SCHEDTRACE` and `FIBRE_METRICS`. The core counts, at
-//! detours only; no fibre runs through this code.
+//! Programs call [`metrics`]. Environment variables switch on everything else, in any program:
+//! `FIBRE_STATS`, `FIBRE_SCHEDTRACE` and `FIBRE_METRICS`. The core counts, at detours only; no
+//! fibre runs through this code.
 //!
-//! [`text`] is the value for people, [`exposition`](mod@exposition) the value as OpenMetrics text,
-//! and [`plain_text`] that in Prometheus' older format. [`request`] is what an HTTP client asks,
-//! [`fork`] the sockets that a forked child closes, [`connection`] one client, which may be slow or
-//! hostile, and [`server`] the thread behind `FIBRE_METRICS`. [`schedtrace`] writes the lines of
-//! `FIBRE_SCHEDTRACE`, and [`start`] begins what the environment asks for.
+//! [`text`] shows the value to people, [`exposition`](mod@exposition) writes it as OpenMetrics
+//! text, and [`plain_text`] converts that to Prometheus's older format. [`request`] parses an HTTP
+//! client's request, [`fork`] has the sockets that a forked child closes, [`connection`] serves one
+//! client, which may be slow or hostile, and [`server`] is the thread behind `FIBRE_METRICS`.
+//! [`schedtrace`] writes the lines of `FIBRE_SCHEDTRACE`, and [`start`] starts what the environment
+//! asks for.
 
 mod connection;
 mod exposition;
@@ -26,15 +27,15 @@ use fibre_core::internal::{self, ProcessMetrics, blocking_metrics};
 use fibre_core::{BlockingMetrics, ClusterMetrics, Counters, StackCounts};
 use std::time::Duration;
 
-/// What a process' processors have done so far. See [`metrics`].
+/// What a process's processors have done so far. See [`metrics`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
     /// The time since the first cluster was started; zero: there has been none.
     pub uptime: Duration,
-    /// The clusters, those included that have been stopped and still end.
+    /// The clusters, including those that have been stopped and are still ending.
     pub clusters: Vec<ClusterMetrics>,
-    /// What the clusters had counted that are gone.
+    /// The counts of ended clusters.
     pub gone: Counters,
     /// Fibres that have been cancelled.
     pub cancelled: u64,
@@ -45,7 +46,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// What all clusters have counted, those included that are gone.
+    /// The counts of all clusters, including ended ones.
     #[must_use]
     pub fn totals(&self) -> Counters {
         let all = self.clusters.iter().map(ClusterMetrics::totals);
@@ -87,11 +88,11 @@ impl Metrics {
 /// What the processors of this process have done so far: switches, spawns, steals, sleeps, polls,
 /// deadlines, and how many fibres live, run or wait. `to_string` makes text for people of it.
 ///
-/// Counters are read as they are, without stopping anything; those of a processor are up to 256
-/// switches, or some 200 µs, old. What is queued each processor counts when it is asked, so this
+/// Reads the counters as they are, without stopping anything; those of a processor are up to 256
+/// switches, or some 200 µs, old. Each processor counts its queued fibres when asked, so this
 /// blocks the fibre, or the thread if the caller is not a fibre, for some 200 µs. If a fibre keeps
-/// a processor, it takes 10 ms, and what is queued there is not known. In a forked child none is
-/// asked.
+/// a processor, the call takes 10 ms, and that processor's queue stays unknown. In a forked child
+/// it asks none.
 ///
 /// ```
 /// let before = fibre::metrics().totals();

@@ -1,7 +1,7 @@
-//! The text as older readers have it: Prometheus' text format, version 0.0.4.
+//! The text for older readers: Prometheus's text format, version 0.0.4.
 //!
-//! There the name of a counter ends with `_total` in the lines about it, too, and there are neither
-//! units nor an end.
+//! In this format a counter's name ends with `_total` in the lines about it, too, and there are
+//! neither units nor an end mark.
 
 use std::collections::HashSet;
 

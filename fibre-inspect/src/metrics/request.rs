@@ -15,7 +15,7 @@ pub(crate) enum Asked {
     Unfinished,
     /// For the metrics, as OpenMetrics text.
     Metrics,
-    /// For the metrics in Prometheus' older format: it accepts that, and names no other.
+    /// For the metrics in Prometheus's older format: it accepts that, and names no other.
     PlainMetrics,
     /// For something else.
     Nothing,

@@ -1,7 +1,7 @@
 //! `FIBRE_SCHEDTRACE`: a line about each cluster, again and again.
 //!
 //! A kernel thread of its own writes them. A line that cannot be written at once is left out, so a
-//! reader that is slow, or gone, holds up nothing.
+//! slow or lost reader delays nothing.
 
 use crate::metrics::{Metrics, metrics};
 use crate::output::write_error_within;

@@ -1,15 +1,14 @@
 //! `FIBRE_METRICS`: the metrics over HTTP.
 //!
-//! A kernel thread of its own serves all connections, so the answer comes also when every processor
-//! hangs. It waits in `poll` for all of them, and for none alone. There are [`MOST`] connections at
-//! once; when one more comes, an idle one makes place: the one that has been there for longest
-//! without a whole request, or else with its answer. One that is being answered never does; if
-//! there are no others, the new one waits in the kernel until one has ended, which takes no longer
-//! than a client's time. Clients that come in quick succession get the same text.
+//! A kernel thread of its own serves all connections, so it answers even when every processor
+//! hangs. It waits in `poll` for all of them, and for none alone. It has up to [`MOST`]
+//! connections; for one more, it closes an idle one: the oldest without a whole request, or else
+//! the oldest that has its answer. It never closes a connection that it is answering. If there are
+//! no others, the new one waits in the kernel until one has ended, which takes no longer than a
+//! client's time. Clients that come in quick succession get the same text.
 //!
-//! The address is the one that the variable says, and nothing else is listened on. Whoever may
-//! connect may read: neither password nor encryption protects the metrics, which say nothing of
-//! what the program's data are.
+//! The server listens only on the address in the variable. Whoever may connect may read: neither a
+//! password nor encryption protects the metrics, which reveal none of the program's data.
 //!
 //! A forked child has neither the thread nor its sockets.
 

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// How long standard error may take a piece of what is written at the process' end.
+/// How long standard error may take a piece of what is written at the process's end.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Begins what `FIBRE_STATS`, `FIBRE_SCHEDTRACE` and `FIBRE_METRICS` ask for. The environment has

@@ -3,18 +3,18 @@
 //! ```text
 //!   byte  0  magic      "fibretop"
 //!         8  version    of all that follows
-//!        12  notifier   the process' thread sleeps on it; each SIGQUIT adds one
+//!        12  notifier   the process's thread sleeps on it; each SIGQUIT adds one
 //!        16  sequence   odd while the text is being written, zero before the first one
 //!        24  process    the number of the process that writes; a forked child is another one
 //!        32  length     of the text, in bytes
 //!        64  text       one JSON object
 //! ```
 //!
-//! The process writes. Of its readers it knows only whether there is one: each has a lock on the
-//! file for reading. A reader that wants a fresh text wakes the thread. The kernel wants no more of
-//! it for that than to read the notifier.
+//! The process writes. It knows only whether it has a reader: each reader has a lock on the file
+//! for reading. A reader that wants a fresh text wakes the thread. For that, the kernel only
+//! requires that it can read the notifier.
 //!
-//! Files: `writer` makes the page, and has the thread sleep on its notifier; `snapshot` makes the
+//! Files: `writer` makes the page, and its thread sleeps on the notifier; `snapshot` makes the
 //! text.
 //!
 //! # Memory ordering
@@ -41,10 +41,10 @@ pub const STAYS_EVEN: &str = "page::STAYS_EVEN";
 /// The first bytes of a page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"fibretop");
 
-/// The version of what is described here, and of the text.
+/// The version of this layout, and of the text.
 pub const VERSION: u32 = 1;
 
-/// The name of the file, which has none in any folder.
+/// The name of the file, which lies in no folder.
 pub const NAME: &str = "fibre-top";
 
 /// The bytes of a page.
@@ -56,11 +56,11 @@ pub mod place {
     pub const MAGIC: usize = 0;
     /// The place of the version.
     pub const VERSION: usize = 8;
-    /// The place of the word that the process' thread sleeps on.
+    /// The place of the word that the process's thread sleeps on.
     pub const NOTIFIER: usize = 12;
     /// The place of the sequence.
     pub const SEQUENCE: usize = 16;
-    /// The place of the process' number.
+    /// The place of the process's number.
     pub const PROCESS: usize = 24;
     /// The place of the text's length.
     pub const LENGTH: usize = 32;

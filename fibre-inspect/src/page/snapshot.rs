@@ -1,8 +1,8 @@
-//! What the page says: counters of all clusters and processors, and what fibres do.
+//! The content of the page: counters of all clusters and processors, and what fibres do.
 //!
-//! Counters are read each time. What fibres do takes a look at all of them, and the clusters stand
-//! still for it. So that is done now and then, and less often where it takes long. Symbols of code
-//! that was seen before are kept from one look to the next.
+//! Counters are read each time. For the fibres' states the clusters stand still while the snapshot
+//! looks at all fibres. So that is done now and then, and less often if it takes long. Symbols are
+//! kept from one look to the next.
 
 use crate::form::json::{Text, number, optional, separate};
 use crate::form::text::{is_plumbing, short, shown, words};

@@ -1,8 +1,8 @@
-//! This process' page, see [`page`](crate::page).
+//! This process's page, see [`page`](crate::page).
 //!
-//! The file is a memfd, so it is found by its name among the process' descriptors, and goes with
+//! The file is a memfd, so it is found by its name among the process's descriptors, and goes with
 //! the process. Once it is mapped here it is sealed: nobody can map it for writing, write to it, or
-//! make it shorter. Without memory for it, or descriptors, the notifier is a word of the process'
+//! make it shorter. Without memory or descriptors for it, the notifier is a word of the process's
 //! own, and there is nothing to read.
 
 use crate::notifier::Notifier;

@@ -1,12 +1,12 @@
-//! A signal that asks the process for something that a handler could not do.
+//! A signal that asks the process for work that a handler could not do.
 //!
-//! The handler rings a [`Notifier`]. A thread of the process sleeps on that, wakes up, and does it.
-//! A handler could allocate nothing, and the processors may all hang. A signal that comes meanwhile
-//! has it done once more afterwards.
+//! The handler notifies a [`Notifier`]. A thread of the process sleeps on that, wakes up, and does
+//! the work. A handler could allocate nothing, and the processors may all hang. If another signal
+//! comes meanwhile, the thread does the work once more afterwards.
 //!
-//! Nothing that reads what is written can hold up the program. The thread blocks SIGPIPE as all
-//! threads of the runtime do. The handler writes to nothing, unless what was asked
-//! for before takes long: then it says where that is, if somebody reads.
+//! A reader of the output cannot block the program. The thread blocks SIGPIPE as all threads of the
+//! runtime do. The handler writes nothing, unless earlier work takes long: then it says how far
+//! that is, if somebody reads.
 
 use crate::notifier::Notifier;
 use crate::output::{can_write, standard_error};

@@ -2,7 +2,7 @@
 //!
 //! * `call`: a signal that a thread of the process answers;
 //! * `overflow`: the fault of a fibre that has used up its stack;
-//! * `quit`: SIGQUIT, and the thread that answers it, and the readers of the process' page.
+//! * `quit`: SIGQUIT, and the thread that answers it, and the readers of the process's page.
 
 pub(crate) mod call;
 pub(crate) mod overflow;

@@ -1,9 +1,9 @@
 //! Where a fibre has used up its stack.
 //!
-//! The handler of the fault may take no lock and no memory. So it hands the registers of that
-//! moment to the thread `fibre-dump`, which walks the stack and names the functions, and waits for
-//! that for [`TIMEOUT`]. If there is no such thread, or it hangs, the handler itself says where
-//! the instruction lies, by the name of its file and the address there, and the process ends.
+//! The fault handler may take no lock and no memory. So it hands the registers to the thread
+//! `fibre-dump`, which walks the stack and names the functions, and waits up to [`TIMEOUT`] for
+//! that. If there is no such thread, or it hangs, the handler itself says where the instruction
+//! lies: the name of its file, and the address there. Then the process ends.
 
 use crate::descriptors::with_own_descriptors;
 use crate::form::text;

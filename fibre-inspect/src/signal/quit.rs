@@ -1,14 +1,13 @@
-//! SIGQUIT, and the thread `fibre-dump`, which answers it, and the readers of the process' page.
+//! SIGQUIT, and the thread `fibre-dump`, which answers it and the readers of the process's page.
 //!
 //! When the process starts its first cluster, the thread is started, and a handler is installed,
 //! unless the program has one or has chosen to ignore the signal. A program that is started with
-//! the signal ignored has not chosen that: shells without job control do so to what they start in
-//! the background. What the program was started with is noted before `main`, as later both look the
-//! same; so one that was started so and also ignores the signal itself is taken not to have chosen.
-//! The thread sleeps on the notifier of the page
-//! until the handler rings it, or a reader, `fibre-top`, calls. It makes the dump, and waits for a
-//! reader of that for some seconds only. As long as somebody reads the page, it writes there what
-//! goes on, [`OFTEN`].
+//! the signal ignored has not chosen that: shells without job control do so to their background
+//! jobs. The initial setting is noted before `main`, as later both look the same. So a program that
+//! was started with the signal ignored, and also ignores it itself, counts as not having chosen.
+//! The thread sleeps on the page's notifier until the handler or a reader, `fibre-top`, wakes it.
+//! It makes the dump, and waits for a reader of that for some seconds only. As long as somebody
+//! reads the page, it updates the page [`OFTEN`].
 
 use crate::descriptors::with_own_descriptors;
 use crate::dump::{Format, make};

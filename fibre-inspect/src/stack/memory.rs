@@ -1,8 +1,8 @@
 //! Memory of this process that may not be there.
 //!
-//! A stack that another thread is about to give back, or a library that is being unloaded, cannot
-//! be read by a load: that would end the process. The kernel reads it instead, and returns an error
-//! where there is nothing.
+//! Another thread may be about to give a stack back, or to unload a library. A plain load from
+//! there could end the process. So the kernel reads the memory, and returns an error if nothing is
+//! there.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -13,7 +13,7 @@ const PIECE: usize = 4096;
 /// The pieces that one call reads.
 const PIECES: usize = 16;
 
-/// The descriptor of this process' memory, for kernels and sandboxes without `process_vm_readv`.
+/// The descriptor of this process's memory, for kernels and sandboxes without `process_vm_readv`.
 static FILE: AtomicI32 = AtomicI32::new(-1);
 
 /// Opens what [`read`] may need, which is called in a signal handler, too.

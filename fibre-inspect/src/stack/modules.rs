@@ -1,13 +1,12 @@
 //! The program and its libraries: where they lie, and their unwind tables.
 //!
-//! `/proc/self/maps` says where. The loader could say it, too, but only under a lock that a thread
-//! of the program may hold for ever. The tables are copied out of the process' memory, as a library
-//! may be unloaded meanwhile; the file on the disk may be another one by now.
+//! `/proc/self/maps` says where. The loader knows it, too, but only tells under a lock that a
+//! thread of the program may hold for ever. The tables are copied out of the process's memory, as a
+//! library may be unloaded meanwhile, and the file on the disk may have been replaced by now.
 //!
-//! A program may map a file of its own a second time, to read it, as whatever shows its symbols
-//! does, also here. Where that copy lies before the loaded file, it looks like its beginning. So
-//! all places are kept where the file may begin. The one that counts is where its program headers
-//! lead to the code from.
+//! A program may map its own file a second time to read it, as symbolisers do, this crate's
+//! included. If that copy lies before the loaded file, it looks like the file's beginning. So all
+//! possible beginnings are kept. The program headers of the right one lead to the code.
 
 use crate::stack::memory;
 use gimli::{BaseAddresses, EhFrameHdr, NativeEndian, Pointer};
@@ -24,7 +23,7 @@ pub(crate) struct Module {
     pub code: Vec<Range<usize>>,
     /// The distance of its addresses from those in the file.
     pub bias: usize,
-    /// The unwind tables; `None`: it has none that make sense.
+    /// The unwind tables; `None`: it has no valid ones.
     pub tables: Option<Tables>,
 }
 
@@ -35,7 +34,7 @@ pub(crate) struct Tables {
     pub index: Vec<u8>,
     /// The section `.eh_frame`, and perhaps what follows it.
     pub frames: Vec<u8>,
-    /// Where both lie.
+    /// The places of both.
     pub bases: BaseAddresses,
 }
 

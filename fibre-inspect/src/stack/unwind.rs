@@ -1,8 +1,8 @@
 //! Walking up a stack that does not run, by the unwind tables of its code.
 //!
-//! `gimli` reads the tables; the walk goes by them alone. Guesses, frame pointers for instance,
-//! would go on where there is no table, and show callers that never called: so a walk ends there,
-//! and says so. The walk allocates nothing once the walker is made.
+//! `gimli` reads the tables; the walk uses nothing else. Guesses, such as frame pointers, would go
+//! on beyond the tables, and show callers that never called: so a walk ends there, and says so. The
+//! walk allocates nothing once the walker is made.
 
 use crate::stack::modules::{Modules, Tables};
 use gimli::{
@@ -41,17 +41,17 @@ pub(crate) enum End {
     Thread,
     /// The code at this address has no unwind table.
     NoTable(usize),
-    /// A table wants what is not on the stack, at this address.
+    /// A table needs memory at this address, which is not on the stack.
     Unreadable(usize),
-    /// A table wants a register that is not known.
+    /// A table needs an unknown register.
     NoRegister(u16),
     /// A frame is not above the one that it has called.
     Astray,
     /// There are more frames than a walk has.
     TooDeep,
-    /// There was no room left to note it.
+    /// There was no room left for it.
     NoRoom,
-    /// Why the stack could not be had.
+    /// Why the stack could not be read.
     Missing(&'static str),
 }
 

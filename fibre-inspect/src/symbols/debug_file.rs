@@ -1,8 +1,8 @@
-//! The file that has what was stripped from another one: names of functions, and lines.
+//! The file with what was stripped from another one: names of functions, and lines.
 //!
-//! It is looked for where gdb looks: by the number of the build below `/usr/lib/debug/.build-id`,
-//! and by the name that the stripped file gives (`.gnu_debuglink`): beside it, in a folder `.debug`
-//! there, and below `/usr/lib/debug`. A file of that name that is of another build is not taken.
+//! The search is gdb's: by the build number below `/usr/lib/debug/.build-id`, and by the name that
+//! the stripped file gives (`.gnu_debuglink`): beside it, in a folder `.debug` there, and below
+//! `/usr/lib/debug`. A file of that name from another build does not count.
 
 use object::{Object, ReadCache};
 use std::ffi::OsStr;

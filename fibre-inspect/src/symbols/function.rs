@@ -5,7 +5,7 @@ use addr2line::FrameIter;
 /// A function at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Function {
-    /// Its name; `None`: it has none that is known.
+    /// Its name; `None`: unknown.
     pub name: Option<String>,
     /// Its file and line, if they are known.
     pub place: Option<(String, u32)>,

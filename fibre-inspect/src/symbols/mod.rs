@@ -2,10 +2,10 @@
 //!
 //! Functions (`function`) come from the debug information of a module's file, with those that were
 //! inlined, or else from its table of symbols (`symbol_table`). Both may have been stripped, and
-//! lie in another file (`debug_file`). Each file is a `source` of both. Of the debug information
-//! only those units are read that the addresses lie in (`units`). Files are read when an address of
-//! theirs is first asked for, after the standstill. A file may be another one by now than the one
-//! that was loaded: the program itself is read by `/proc/self/exe`, which stays what it was.
+//! lie in another file (`debug_file`). Each file is a `source` of both. Only the units of debug
+//! information with the requested addresses are read (`units`). A file is read at the first request
+//! for one of its addresses, after the standstill. The loaded file may have been replaced by now:
+//! the program itself is read through `/proc/self/exe`, which stays the same.
 
 mod debug_file;
 mod function;

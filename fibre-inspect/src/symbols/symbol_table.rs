@@ -1,7 +1,7 @@
-//! The table of symbols of a file: names for functions that debug information does not name.
+//! The symbol table of a file: names for functions that debug information does not name.
 //!
-//! The symbol chosen is the one that `object::SymbolMap` chooses. But that sorts all symbols with
-//! their names, which takes a debug build longer than all else; a dump asks for a few.
+//! It chooses the same symbol as `object::SymbolMap`. But that sorts all symbols with their names,
+//! which takes longer than anything else in a debug build; a dump asks for a few.
 
 use memmap2::Mmap;
 use object::read::{Symbol, SymbolTable as Table};

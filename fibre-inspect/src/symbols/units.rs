@@ -1,17 +1,17 @@
-//! Debug information: only those units are read that have the addresses asked for.
+//! Debug information: reads only the units with the requested addresses.
 //!
-//! addr2line reads the heads of all units of a file before it says anything, and a program has
-//! thousands. But `.debug_aranges` tells which unit has an address. So addr2line is given that one
-//! alone: a `.debug_info` with *holes* where all others are. A hole looks like one unit of types,
-//! which is skipped, and everything else is where it was. Nobody touches a hole behind its head, so
-//! it takes address space, and no memory.
+//! addr2line reads the heads of all units of a file before it answers, and a program has thousands.
+//! But `.debug_aranges` tells which unit has an address. So addr2line gets that unit alone: a
+//! `.debug_info` with *holes* in place of all others. A hole looks like one unit of types, which is
+//! skipped, and everything else stays in its place. Nobody touches a hole behind its head, so it
+//! takes address space, but no memory.
 //!
-//! Units that `.debug_aranges` leaves out have no code as a rule, or come from a compiler that
-//! writes no such table. They are read together.
+//! Units that `.debug_aranges` leaves out usually have no code, or come from a compiler that writes
+//! no such table. They are read together.
 //!
-//! Where the whole might say something else, this says that it is [`Unclear`]: where several units
-//! claim an address, where a name lies in a hole (link-time optimisation makes such references),
-//! and where functions are described in a file of their own.
+//! If the whole might say something else, this module returns [`Unclear`]: several units claim an
+//! address, a name lies in a hole (link-time optimisation makes such references), or a separate
+//! file describes functions.
 
 use super::function::{Function, note_functions};
 use addr2line::{Context, LookupResult};

@@ -1,10 +1,9 @@
-//! The file that a trace is written to, and what is said of it on standard error.
+//! The file of a trace, and the messages about it on standard error.
 //!
-//! A trace takes the place of an earlier one once it is whole: it is written beside it, and then
-//! renamed. What is no plain file is written to as it is: a pipe, a device, a link that the user
-//! has named, and a file in a folder that takes no others. Without a name from the user the file's
-//! name can be foreseen by anybody who may write to the folder, so no link of that name is
-//! followed.
+//! A trace replaces an earlier one once it is complete: it is written beside that, and then
+//! renamed. Some targets are written directly: a pipe, a device, a link that the user has named,
+//! and a file in a folder that takes no others. If the user gives no name, anybody who may write to
+//! the folder can predict it, so no link of that name is followed.
 
 use super::format::write;
 use crate::descriptors::with_own_descriptors;
@@ -69,7 +68,7 @@ fn path() -> (PathBuf, Name) {
 /// Where the name of a file is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Name {
-    /// From the user, who may have had reasons for a link or a pipe.
+    /// From the user, who may want a link or a pipe.
     Chosen,
     /// From the number of the process.
     Default,

@@ -15,8 +15,8 @@
 //! ```
 //!
 //! All numbers are little-endian; a text is its length as a u32, and its bytes. A reader skips
-//! sections that it does not know. Flag 1: the time stamp counter goes on at one rate whatever the
-//! CPU does. What an event is the core says (`TraceKind`).
+//! sections that it does not know. Flag 1: the time stamp counter runs at one rate whatever the CPU
+//! does. The core defines the events (`TraceKind`).
 
 use crate::arch::has_steady_counter;
 use fibre_core::internal::{TraceTrack, trace_clock, trace_names, trace_tracks};

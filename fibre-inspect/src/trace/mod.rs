@@ -7,7 +7,7 @@
 //! Files:
 //!
 //! * `format`: the form, which the tool `fibre-trace` reads;
-//! * `file`: the file, and what is said of it;
+//! * `file`: the file, and the messages about it;
 //! * `begin`: the signal, and the end of the process.
 
 mod begin;

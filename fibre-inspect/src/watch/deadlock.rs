@@ -1,25 +1,25 @@
 //! Deadlocks: fibres that wait for each other, and processes with fibres that all wait for ever.
 //!
-//! A look lets one cluster after the other stand still, and notes what each fibre waits for, and
-//! the number of that wait. What it finds is told if the next look, a second later, finds the same
-//! waits, each more than a second old by then.
+//! A look makes one cluster after the other stand still, and notes what each fibre waits for, and
+//! the number of that wait. The watch reports a finding if the next look, a second later, finds the
+//! same waits, each more than a second old by then.
 //!
-//! **Why that is no false alarm.** Clusters stand still one after the other, so one look may show
-//! waits that were never there together. But a wait that two looks show has lasted from the first
-//! to the second, as a later one of the same fibre has another number. So there was a time, between
-//! the looks, when all of these waits were there at once.
+//! **Why that is not a false alarm.** Clusters stand still one after the other, so one look may
+//! show waits that never existed at the same time. But if two looks show a wait, it has lasted from
+//! the first to the second, as a later wait of the same fibre has another number. So all of these
+//! waits existed at once at some time between the looks.
 //!
-//! * In a *cycle* each fibre then waits for what the next one has. What a fibre has it gives back
+//! * In a *cycle* each fibre then waits for an object of the next one. A fibre gives an object back
 //!   only by running. So none of them goes on by itself: only a limit of one of the waits can end
-//!   them, or a cancellation, or a thread that gives back what is not its own.
-//! * *All wait* if all fibres of all clusters wait at that time, for nothing that a descriptor
-//!   could end, no deadline is armed, the program handles no signal, and each of its threads has
-//!   waited in a futex, without a limit, from one look to the next (`outside`). Then nothing in the
-//!   process is left that could run. (Memory that other processes share is not thought of.)
+//!   them, or a cancellation, or a thread that gives back an object that is not its own.
+//! * *All wait* if five things hold: all fibres of all clusters wait at that time; no descriptor
+//!   could end a wait; no deadline is armed; the program handles no signal; and each of its threads
+//!   has waited in a futex, without a limit, from one look to the next (`outside`). Then nothing is
+//!   left in the process that could run. (This ignores memory that other processes share.)
 //!
 //! Looks come once a second, and later if one took long, so that the clusters stand still for a
 //! two-hundredth of the time at most. When no processor has been busy for some looks, nothing can
-//! change, and there is no look until one is.
+//! change, and the next look comes only when one is.
 
 use super::outside::{self, Still};
 use crate::cycles::cycles;

@@ -1,13 +1,13 @@
 //! Processors that do not switch: which fibre keeps each of them, and where.
 //!
-//! A processor is looked at twice in each period. If it runs the same fibre at several looks,
-//! without having looked after anything else in between, for two periods, the kernel is asked what
-//! its thread has done meanwhile. A thread that has had a whole period of CPU time *computes*. One
-//! that is in the same system call at two looks, at the same place of its stack, is *blocked*.
-//! Others have got no CPU, and are nobody's fault; the fibre may be told later.
+//! The watch looks at each processor twice in each period. If the processor runs the same fibre at
+//! several looks, without a service in between, for two periods, the watch asks the kernel what its
+//! thread has done meanwhile. A thread that has had a whole period of CPU time *computes*. A thread
+//! that is in the same system call at two looks, at the same place of its stack, is *blocked*. Any
+//! other thread has got no CPU, which is nobody's fault; its fibre may be reported later.
 //!
-//! Only then the stack is taken, by a signal if need be, and told if the processor has not switched
-//! by then either.
+//! Only then does the watch take the stack, with a signal if need be, and report it if the
+//! processor has still not switched.
 
 use super::keeper::{Keeper, TIMEOUT, is_still_so};
 use super::stacks::Stacks;

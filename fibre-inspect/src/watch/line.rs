@@ -1,4 +1,4 @@
-//! A stack in one line, and the place that it stands for.
+//! A stack in one line, and its place in the program.
 
 use crate::form::text::{is_of, is_plumbing, short, shown};
 use crate::names::cut;

@@ -1,21 +1,21 @@
-//! The watch: a thread that tells of processors that do not switch, and of deadlocks, while the
-//! program runs.
+//! The watch: a thread that reports processors that do not switch, and deadlocks, while the program
+//! runs.
 //!
-//! There is none unless `FIBRE_MONITOR` or `FIBRE_DEADLOCK` asks for it. It is started with the
-//! first cluster. While all processors sleep it sleeps, too, once it has seen that nothing has come
-//! of what they did: the process' monitor wakes it (`sleep_until_busy`).
+//! It runs only if `FIBRE_MONITOR` or `FIBRE_DEADLOCK` asks for it, and starts with the first
+//! cluster. While all processors sleep it sleeps, too, once it has seen that their last work has
+//! led to nothing: the process's monitor wakes it (`sleep_until_busy`).
 //!
-//! What it tells goes to standard error, as much of it as somebody reads.
+//! Its reports go to standard error, as far as somebody reads them.
 //!
 //! Files:
 //!
-//! * `told`: what has been told, so that no place fills a log;
+//! * `told`: what has been reported, so that no place fills a log;
 //! * `line`: a stack in one line;
 //! * `stacks`: the stack of a thread;
 //! * `keeper`: the fibre that a processor runs;
-//! * `notice`: fibres that compute while others wait, told once;
+//! * `notice`: fibres that compute while others wait, reported once;
 //! * `hog`: processors that do not switch;
-//! * `outside`: what besides fibres could end a wait;
+//! * `outside`: what else, besides fibres, could end a wait;
 //! * `deadlock`: fibres that wait for each other, or for nothing that could come.
 
 mod deadlock;

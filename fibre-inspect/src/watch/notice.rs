@@ -1,13 +1,13 @@
-//! A word about fibres that compute while others wait for their processor, in builds with debug
-//! assertions, for whoever writes the program: there is a call for such work.
+//! In builds with debug assertions, tells the program's author of fibres that compute while others
+//! wait for their processor: there is a call for such work.
 //!
-//! Nothing runs for this before there is something to say. The core's monitor, which looks at the
-//! processors anyway, calls when one fibre has kept a processor for a fifth of a second of CPU time
-//! while another fibre was ready there. Only then a thread is started, which takes the stack and
-//! writes the line. It stays for the next one, as it has read the program's symbols.
+//! Nothing runs for this before there is something to report. The core's monitor, which looks at
+//! the processors anyway, calls when one fibre has kept a processor for a fifth of a second of CPU
+//! time while another fibre was ready there. Only then does a thread start, which takes the stack
+//! and writes the line. It stays for the next one, as it has read the program's symbols.
 //!
-//! Each place is told once, and few of them are: it is no log. `FIBRE_MONITOR=off` leaves it out,
-//! and `FIBRE_MONITOR` with a time has the watch tell instead, again and again.
+//! It reports each place once, and only a few places: it is not a log. `FIBRE_MONITOR=off` switches
+//! it off, and `FIBRE_MONITOR` with a time makes the watch report instead, again and again.
 
 use super::keeper::{Keeper, is_still_so};
 use super::stacks::Stacks;

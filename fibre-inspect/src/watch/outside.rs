@@ -1,9 +1,9 @@
-//! What besides fibres could end the wait of a fibre: threads of the program, and signals.
+//! What else, besides fibres, could end the wait of a fibre: threads of the program, and signals.
 //!
-//! A thread of the program cannot end one while it waits in a futex without a limit, and neither
-//! can it later, as long as nothing else runs. That it has not run between two looks, the kernel
-//! says: it counts how often the thread was given a CPU. The runtime's own threads act for fibres
-//! only, and are left out.
+//! A thread of the program cannot end a wait while it waits in a futex without a limit, nor later,
+//! as long as nothing else runs. The kernel shows that it has not run between two looks: it counts
+//! how often the thread was given a CPU. The runtime's own threads act for fibres only, and are
+//! left out.
 
 use std::fs;
 

@@ -1,8 +1,8 @@
-//! What has been told, so that no place of the program fills a log.
+//! What has been reported, so that no place of the program fills a log.
 //!
-//! A place that has been told is left out for a while, and then told again with the number of times
-//! that it was left out. Finding out the place costs a stack and its symbols, so that is not done
-//! often either: what comes in between is counted for all places together.
+//! After a report its place is left out for a while, and then reported again with the number of
+//! times that it was left out. Finding out the place costs a stack and its symbols, so that is not
+//! done often either: what comes in between is counted for all places together.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -108,8 +108,8 @@ fn what_was_given_up_may_be_asked_again() {
     });
 }
 
-/// An asker that has run out of patience leaves an answer to the thread that writes it. Then
-/// another thread is asked.
+/// An asker that has given up leaves an answer to the thread that writes it. Then another thread is
+/// asked.
 fn leave_an_answer() {
     let question = Question::new();
     assert!(question.ask(1));

@@ -1,4 +1,4 @@
-//! What bytes can be copied from and to inside the kernel.
+//! The types that the kernel can copy bytes between.
 
 use crate::source::Source;
 use crate::timeout::Timeout;
@@ -19,7 +19,7 @@ pub trait CopyFrom {
     fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
-/// What [`copy`](super::copy) can bring bytes to: streams, pipes, and references to them.
+/// What [`copy`](super::copy) can write bytes to: streams, pipes, and references to them.
 pub trait CopyTo {
     /// Where the bytes go, and how long to wait for room.
     #[doc(hidden)]

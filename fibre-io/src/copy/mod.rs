@@ -1,17 +1,18 @@
 //! Copying without passing all bytes through this program: `splice` between streams and pipes,
 //! `sendfile` from files.
 //!
-//! `splice` needs a pipe on one side, and when it would block does not say which side makes it. So
-//! bytes go through a pipe of the call's own, which is empty before it is filled and not empty
-//! before it is drained: what makes one wait is the other side, so one waits at that gate. A pipe
-//! costs three system calls, so it is made when a read has filled a buffer, and little is copied by
-//! the buffer alone. So is all that the kernel cannot splice, or send: files of `/proc`, some of
-//! FUSE, what was opened like a file and is not one.
+//! `splice` needs a pipe on one side, and when it would block it does not say which side is the
+//! cause. So bytes go through a pipe of the call's own, which is empty before it is filled and not
+//! empty before it is drained: only the other side can block, so the call waits at that gate. A
+//! pipe costs three system calls, so the call makes one only when a read has filled a buffer, and
+//! copies small amounts through the buffer alone. It does the same for whatever the kernel cannot
+//! splice or send: files of `/proc`, some of FUSE, and descriptors that were opened like a file and
+//! are not one.
 //!
-//! Reading a file may wait for a disk, so `sendfile` is called on a thread that may block, but for
-//! a piece that fits a buffer and is cached.
+//! Reading a file may wait for a disk, so a thread that may block calls `sendfile`, except for a
+//! cached piece that fits a buffer.
 //!
-//! `ends` lists what can be copied from and to.
+//! `ends` lists the types that the kernel can copy between.
 
 mod ends;
 
@@ -38,12 +39,12 @@ const PIPE: usize = 64 << 10;
 /// The most that is sent from a file at once.
 const PIECE: usize = 1 << 20;
 
-/// Copies all bytes from one to the other until the end of the first; says how many. Blocks the
-/// fibre, or the thread if the caller is not a fibre; time-outs of the ends count. The second is
-/// not ended.
+/// Copies all bytes from one to the other until the end of the first; returns how many. Blocks the
+/// fibre, or the thread if the caller is not a fibre; the time-outs of the ends hold. Does not end
+/// the second.
 ///
-/// The kernel copies between sockets and pipes, and from files, if it is much. For all that reads
-/// and writes otherwise there is [`std::io::copy`], which does with these, too.
+/// The kernel copies between sockets and pipes, and from files, if there are many bytes. For all
+/// other readers and writers use [`std::io::copy`], which also takes these.
 ///
 /// ```
 /// use fibre::io::copy;
@@ -88,8 +89,8 @@ pub fn copy<R: CopyFrom + ?Sized, W: CopyTo + ?Sized>(from: &R, to: &W) -> io::R
     }
 }
 
-/// Copies both ways until both ends have ended; says how many bytes there and back. The end of one
-/// direction is passed on, while the other goes on: half-closed connections stay so. If one
+/// Copies both ways until both ends have ended; returns the bytes there and back. It passes on the
+/// end of one direction, while the other goes on: half-closed connections stay half-closed. If one
 /// direction fails, both are ended. Blocks the fibre, or the thread if the caller is not a fibre.
 ///
 /// # Errors
@@ -122,8 +123,8 @@ fn pass_on<A: Duplex + ?Sized, B: Duplex + ?Sized>(from: &A, to: &B) -> io::Resu
     copied
 }
 
-/// Sends a part of a file, `count` bytes from `offset` on, or less if the file ends before; says
-/// how many. The file's position is not used. Blocks the fibre, or the thread if the caller is not
+/// Sends a part of a file, `count` bytes from `offset` on, or less if the file ends before; returns
+/// how many. Does not use the file's position. Blocks the fibre, or the thread if the caller is not
 /// a fibre.
 ///
 /// ```

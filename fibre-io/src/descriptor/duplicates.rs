@@ -1,26 +1,26 @@
 //! Whether a descriptor may have duplicates, which keep its registration with epoll.
 //!
 //! The kernel ends a registration by itself when the last descriptor of a file is closed. So a
-//! socket that only this runtime has ever had is closed without a call that deregisters it, which a
-//! connection of one request would notice: one of some seven calls. A duplicate would keep the
-//! registration, and its events, so a descriptor that may have one is deregistered first.
+//! socket that only this runtime has ever had is closed without being deregistered first. That
+//! saves one of some seven system calls for a connection with one request. A duplicate would keep
+//! the registration, and its events, so a descriptor that may have one is deregistered first.
 //!
 //! Duplicates come from three places:
 //!
-//! 1. Code of the program that has been lent the number: the object of the descriptor notes that
+//! 1. The program's code, if it has borrowed the number: the descriptor's object notes that
 //!    ([`Duplicates::note`]).
 //! 2. This runtime, by `try_clone`, which notes it for both.
-//! 3. A forked child, which has all descriptors. The parent notes that of all ([`forks`]); a child
-//!    that is about to exec (`vfork`, `posix_spawn`) keeps none, as ours are closed by an exec.
+//! 3. A forked child, which has all descriptors. The parent notes that for all of them ([`forks`]);
+//!    a child that is about to exec (`vfork`, `posix_spawn`) keeps none, as an exec closes ours.
 //!
-//! An event of a registration that was kept after all finds another generation in the slot, or
-//! none, and is dropped: it costs a wake-up and does no harm.
+//! If a registration was kept after all, its event finds another generation in the slot, or none,
+//! and is dropped: it costs a wake-up and does no harm.
 //!
 //! # Memory ordering
 //!
-//! Relaxed: who lends a descriptor has a reference to its object, and the thread that drops the
-//! object has seen all that was done by references. A fork that another thread makes at the same
-//! moment may be missed, and then its child keeps the registration as long as the descriptor.
+//! Relaxed: whoever lends a descriptor has a reference to its object, and the thread that drops the
+//! object has seen everything that was done through references. A fork in another thread at the
+//! same moment may be missed; then its child keeps the registration as long as the descriptor.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,7 @@
-//! What is known of a descriptor that is used by its number, without an object of this runtime.
+//! The known facts about a descriptor that is used by its number, without an object of this
+//! runtime.
 //!
-//! All flags are hints that save system calls. Where a wrong hint would matter, the caller checks
+//! All flags are hints that save system calls. If a wrong hint would matter, the caller checks
 //! again; so loads and stores are relaxed. The flags come and go with the number's owner, and the
 //! change of owner orders them.
 
@@ -16,8 +17,8 @@ impl Known {
     pub const NOTHING: Self = Self(0);
     /// The descriptor is used by its number.
     pub const RAW: Self = Self(1);
-    /// Foreign code has made the descriptor and may close it unseen: the kernel has to be asked
-    /// whether it is still registered.
+    /// Foreign code has made the descriptor and may close it unseen: only the kernel knows whether
+    /// it is still registered.
     pub const FOUND: Self = Self(2);
     /// The descriptor is a socket.
     pub const SOCKET: Self = Self(4);
@@ -25,9 +26,9 @@ impl Known {
     pub const FILE: Self = Self(8);
     /// The descriptor is a stream, and a short read proves that nothing is left.
     pub const DRAINS: Self = Self(16);
-    /// The runtime has made the descriptor non-blocking, and its program must not see that.
+    /// The runtime has made the descriptor non-blocking, and hides that from the program.
     pub const HIDDEN: Self = Self(32);
-    /// The descriptor has been duplicated: what concerns its open file concerns other numbers, too.
+    /// The descriptor has been duplicated: other numbers share its open file.
     pub const SHARED: Self = Self(64);
     /// The descriptor may have time-outs of its own (`SO_RCVTIMEO`).
     pub const TIMED: Self = Self(128);
@@ -39,7 +40,7 @@ impl Known {
         self.0 & others.0 == others.0
     }
 
-    /// The flags that both sets have.
+    /// The flags in both sets.
     #[must_use]
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 & others.0)

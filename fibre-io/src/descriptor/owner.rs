@@ -5,11 +5,11 @@
 //! ```
 //!
 //! A slot describes its owner's descriptor. Onlookers wait at a slot's gates without owning the
-//! number. They have to learn of a change of owner, since after it no event would wake them for
-//! what they wait for. So the slot has no owner while it changes: a new owner comes when the slot
-//! has been prepared, and an owner that goes is seen to have gone before onlookers are woken.
-//! Before each wait, an onlooker checks that the owner is still the same. It compares the
-//! *generation*: how many owners the number has had.
+//! number. They must learn of a change of owner, since after it no event for their descriptor would
+//! wake them. So the slot has no owner while it changes: a new owner comes when the slot has been
+//! prepared, and an owner has visibly gone before onlookers are woken. Before each wait, an
+//! onlooker checks that the owner is still the same. It compares the *generation*: how many owners
+//! the number has had.
 //!
 //! # Memory ordering
 //!
@@ -124,8 +124,8 @@ impl Ownership {
     }
 
     /// Whether the owner of this generation is the present one. A caller that has acquired anything
-    /// from after that owner's going gets `false`. The state is read first, so that it cannot be a
-    /// later owner's.
+    /// written after that owner has gone gets `false`. The state is read first, so that it cannot
+    /// be a later owner's.
     #[must_use]
     pub fn is_owner(&self, generation: u32) -> bool {
         self.state.load(Ordering::Acquire) == OWNED && self.generation() == generation

@@ -2,9 +2,9 @@
 //!
 //! The kernel hands out the lowest free numbers, so a table indexed by them stays dense (thesis
 //! section 3.4.2). Slots are made a thousand at a time, never move and are never freed. So a
-//! reference to a slot is good for ever, whoever owns the descriptor. The *generation* tells owners
-//! apart: epoll gives it back with each event, and an event of an earlier owner is dropped. Should
-//! one slip through, it is a hint to try a system call, no more.
+//! reference to a slot stays valid for ever, whoever owns the descriptor. The *generation* tells
+//! owners apart: epoll returns it with each event, and an event of an earlier owner is dropped. If
+//! one slips through, it is only a hint to try a system call.
 
 use crate::descriptor::flags::{Known, KnownWord};
 use crate::descriptor::owner::Ownership;
@@ -26,8 +26,8 @@ const CHUNKS: usize = 4096;
 /// How many numbers have slots: those from zero on.
 pub const NUMBERS: RawFd = (CHUNK * CHUNKS) as RawFd;
 
-/// What the runtime knows about one descriptor number. The fields that an event and a usual read or
-/// write touch lie in the first cache line.
+/// What the runtime knows about one descriptor number. The first cache line has the fields that an
+/// event and a usual read or write touch.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Slot {
@@ -97,7 +97,7 @@ impl Slot {
     }
 
     /// Gives the slot to a new descriptor without an object, with these flags. If the number still
-    /// has an owner, that owner's descriptor has been closed unseen, and its waiters are told.
+    /// has an owner, that owner's descriptor has been closed unseen, and its waiters learn of it.
     pub fn make(&self, known: Known) {
         if self.owner().is_some() {
             self.forget();

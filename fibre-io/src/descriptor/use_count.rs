@@ -1,8 +1,8 @@
 //! How many calls have waited and are now in a system call on a descriptor's number.
 //!
-//! A woken call tries again, on a number that may belong to another descriptor by then: what the
-//! call read there would be lost to the new owner. So the call *enters* before it checks that the
-//! number still has the same owner, and leaves after the system call. The closer of the number
+//! A woken call tries again, on a number that may belong to another descriptor by then. The bytes
+//! that it read there would be lost to the new owner. So the call *enters* before it checks that
+//! the number still has the same owner, and leaves after the system call. The closer of the number
 //! first *bars* it, then publishes that the owner has gone, and then waits until no call is inside.
 //! (A first try needs none of this: a program that closes a number while a call on it begins is at
 //! fault.)

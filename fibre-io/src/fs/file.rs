@@ -16,10 +16,10 @@ use std::time::SystemTime;
 /// An open file. See [`std::fs::File`]; `&File` reads, writes and seeks, too. Unless said
 /// otherwise, calls block the fibre, or the thread if the caller is no fibre.
 ///
-/// A call costs some ten microseconds, as it is made on another thread; a read of cached pages less
-/// than one. Where only a part is cached, [`read`](Read::read) returns that, as `Read` lets it:
-/// what it returns lies together in the file, whoever else reads by this handle. For small pieces
-/// use [`std::io::BufReader`] and [`std::io::BufWriter`].
+/// A call costs some ten microseconds, as another thread makes it; a read of cached pages costs
+/// less than one. If only a part is cached, [`read`](Read::read) returns that, as `Read` allows.
+/// The bytes that it returns are contiguous in the file, whoever else reads through this handle.
+/// For small pieces use [`std::io::BufReader`] and [`std::io::BufWriter`].
 ///
 /// ```
 /// use std::io::{Read, Seek, Write};
@@ -57,8 +57,8 @@ macro_rules! elsewhere {
 }
 
 impl File {
-    /// Opens a file for reading. A named pipe is opened when another opens it for writing;
-    /// meanwhile a thread waits, too: one that is not counted among those of [`blocking`].
+    /// Opens a file for reading. A named pipe opens when another caller opens it for writing.
+    /// Meanwhile a thread waits, too, which does not count among those of [`blocking`].
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl File {
         patient::at(path, || fs::File::open(path)).map(Self::from)
     }
 
-    /// Opens a file for writing, which is made or emptied.
+    /// Opens a file for writing; creates or empties it.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl File {
         patient::at(path, || fs::File::create(path)).map(Self::from)
     }
 
-    /// Makes a file, which must not be there, for reading and writing.
+    /// Creates a file for reading and writing; it must not exist yet.
     ///
     /// # Errors
     ///
@@ -111,9 +111,8 @@ impl File {
         unlock() -> io::Result<()>;
     }
 
-    /// Waits until the file is not locked, and locks it. Meanwhile a thread waits, too: one that is
-    /// not counted among those of [`blocking`], so that the holder of the lock finds a thread to
-    /// end it.
+    /// Waits until the file is not locked, and locks it. Meanwhile a thread waits, too. It does not
+    /// count among those of [`blocking`], so the holder of the lock finds a thread to unlock with.
     ///
     /// # Errors
     ///

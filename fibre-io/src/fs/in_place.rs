@@ -1,19 +1,19 @@
-//! Reads that need not wait, made where the fibre is.
+//! Reads that need not wait, made on the fibre's processor.
 //!
-//! What a server reads of files is mostly in the kernel's page cache, where reading a page takes
-//! less than a microsecond, and sending the call to another thread many. `RWF_NOWAIT` says which is
-//! the case: the kernel reads what is cached, and refuses where it would have to wait. File systems
-//! that do not know the flag are asked once per file. (ext4, XFS and btrfs know it for reading.
-//! ext4 does not for writing, so writes are sent away.)
+//! Most file data that a server reads is in the kernel's page cache. Reading a page from there
+//! takes less than a microsecond; sending the call to another thread takes many. With `RWF_NOWAIT`
+//! the kernel reads what is cached, and refuses if it would have to wait. A file system that does
+//! not support the flag is asked once per file. (ext4, XFS and btrfs support it for reading. ext4
+//! does not for writing, so writes go to another thread.)
 //!
-//! A call that uses the file's position holds a lock of the kernel's while it waits for the disk,
-//! and others would wait for that lock whatever their flags. So while such a call of the same
-//! handle is away, all others with a position are sent away, too. Handles made by `try_clone` have
+//! A call that uses the file's position holds a kernel lock while it waits for the disk, and others
+//! would wait for that lock whatever their flags. So while such a call of the same handle is on
+//! another thread, all other calls with a position go there, too. Handles made by `try_clone` share
 //! one position and do not know of each other.
 //!
-//! Two contracts share this. [`InPlace::read`] may read less than was asked for, as
-//! [`Read`](std::io::Read) lets it. [`read_cached`] is for the `read` of POSIX, which reads all
-//! that there is.
+//! Two contracts share this. [`InPlace::read`] may read less than requested, as
+//! [`Read`](std::io::Read) allows. [`read_cached`] is for the `read` of POSIX, which reads
+//! everything that there is.
 
 use crate::transfer::total;
 use fibre_core::in_fibre;

@@ -1,14 +1,13 @@
 //! Files, after `std::fs`: the same names and meanings, but calls block the fibre.
 //!
 //! The kernel cannot say when a file is ready, and every call may wait for a disk or a server. So
-//! calls are made on the threads of [`blocking`], with buffers and paths borrowed from the fibre,
-//! which waits. On a thread that is no fibre they are just std's. Reads of cached pages are first
-//! tried in place, by a call that the kernel refuses if it would have to wait (see `in_place`).
+//! the threads of [`blocking`] make the calls, with buffers and paths borrowed from the waiting
+//! fibre. On a plain thread they are just std's. Reads are first tried in place, with a call that
+//! the kernel refuses if it would have to wait (see `in_place`).
 //!
-//! Two things differ from std. A fibre that has been cancelled does not notice here, so that files
-//! can be cleaned up. And closing a file happens where it is dropped, on the processor. Where that
-//! may take long (the last name of a huge file is gone, the file lies on a server), drop it in
-//! [`blocking`].
+//! Two things differ from std. These calls do not notice cancellation, so that a cancelled fibre
+//! can clean up files. And a file is closed where it is dropped, on the processor. If that may take
+//! long (the last name of a huge file is gone, the file lies on a server), drop it in [`blocking`].
 //!
 //! ```
 //! let path = std::env::temp_dir().join(format!("fibre-fs-{}", std::process::id()));
@@ -74,7 +73,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// Those of opening and reading; `InvalidData` if it is no UTF-8.
+/// Those of opening and reading; `InvalidData` if it is not UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let path = path.as_ref();
     patient::at(path, || fs::read_to_string(path))

@@ -114,19 +114,19 @@ impl Default for DirBuilder {
 }
 
 impl DirBuilder {
-    /// One directory, for all that the process' mask admits.
+    /// One directory, with all permissions that the process's mask admits.
     #[must_use]
     pub fn new() -> Self {
         Self(fs::DirBuilder::new())
     }
 
-    /// Whether those above it are made, too.
+    /// Whether missing parent directories are created, too.
     pub fn recursive(&mut self, yes: bool) -> &mut Self {
         self.0.recursive(yes);
         self
     }
 
-    /// Makes the directory. Blocks the fibre (or thread).
+    /// Creates the directory. Blocks the fibre (or thread).
     ///
     /// # Errors
     ///

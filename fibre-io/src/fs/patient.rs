@@ -1,8 +1,8 @@
-//! Calls that wait for another caller, which may first have to make such a call itself: for the end
-//! of a file's lock, for the other end of a named pipe, or what comes through it.
+//! Calls that wait for another caller, who may first have to make such a call itself: for a file's
+//! lock, for the other end of a named pipe, or for bytes through it.
 //!
-//! On the threads of [`blocking`], as many such calls as there are threads would block the very
-//! calls that they wait for. So they have threads of their own, as many as there are calls.
+//! If such calls took all threads of [`blocking`], they would block the very calls that they wait
+//! for. So they have threads of their own, as many as there are calls.
 
 use fibre_core::{BlockingPool, blocking, in_fibre};
 use rustix::fs::tell;

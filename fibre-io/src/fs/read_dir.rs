@@ -37,8 +37,8 @@ pub fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     })
 }
 
-/// The entries of a directory, in the order that the file system has them. `next` blocks the fibre
-/// (or thread) now and then, to fetch some hundred entries at once.
+/// The entries of a directory, in the file system's order. `next` blocks the fibre (or thread) now
+/// and then, to fetch some hundred entries at once.
 #[derive(Debug)]
 pub struct ReadDir {
     /// What has not been fetched; `None`: nothing.
@@ -109,7 +109,7 @@ impl DirEntry {
         }
     }
 
-    /// What is known of it. Links are not followed. Blocks the fibre (or thread).
+    /// Its metadata. Links are not followed. Blocks the fibre (or thread).
     ///
     /// # Errors
     ///

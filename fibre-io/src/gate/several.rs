@@ -2,18 +2,17 @@
 //!
 //! One waiter stands in the lists of all gates, and the first event ends its wait. Unlike a reader,
 //! it does not wait until a system call may succeed; it is an *onlooker*. It takes snapshots of all
-//! gates, *looks* (by a call like `poll`), and waits for an event that came after the snapshots. So
-//! it changes nothing that is known of a direction, and an event between its look and its wait is
-//! not lost.
+//! gates, *looks* (with a call like `poll`), and waits for an event after the snapshots. So it
+//! changes no recorded readiness, and an event between its look and its wait is not lost.
 //!
 //! The onlooker enters the lists one by one. If an event has come at one of them, it claims its own
 //! waiter and so does not wait. If a waker has claimed the waiter first, that waker wakes it.
 //!
-//! An event wakes one waiter, and an onlooker takes nothing. So it owes the event to the others. If
-//! it finds what it looks for, it leaves and wakes the next waiter, as a reader does that leaves
-//! something. (An onlooker that leaves at its deadline has not been woken, and owes nothing.) If it
-//! does not find it, the event may have been for another waiter: it makes all who wait at that gate
-//! then look, and these do not pass the event on in turn. (If they did, two of them could wake each
+//! An event wakes one waiter, and an onlooker takes nothing. So it must pass the event on. If it
+//! finds what it looks for, it leaves and wakes the next waiter, as a reader does that leaves data.
+//! (An onlooker that leaves at its deadline has not been woken, and owes nothing.) If it does not
+//! find it, the event may have been for another waiter: it makes all present waiters at that gate
+//! look, and these do not pass the event on in turn. (If they did, two of them could wake each
 //! other for ever.)
 
 use crate::gate::single::{EVENT, Gate};

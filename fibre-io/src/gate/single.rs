@@ -4,8 +4,8 @@
 //! wakes the fibre that has waited longest. If that fibre finds more than it takes, it calls
 //! [`Gate::pass_on`] for the next one. Woken fibres compete with newcomers. A woken fibre that
 //! finds nothing waits again in front of all others: at the end of the list, a fibre that is always
-//! woken for nothing would never get anything. When all are woken at once, they wait again at the
-//! end, one after the other, and so keep their order.
+//! woken for nothing would starve. When all are woken at once, they wait again at the end, one
+//! after the other, and so keep their order.
 
 use crate::gate::word::{Delivered, GateWord, News, Snapshot};
 use crate::timeout::{Clock, Timeout};
@@ -94,10 +94,10 @@ impl Gate {
     }
 
     /// Waits until the direction may be ready or closed, or until the turn is over; but only if
-    /// `still` returns `true`. It is called after the wait has been announced. So a caller that
-    /// changes its answer and then wakes all waiters wakes this one. Blocks the fibre (or thread).
-    /// A waiter that gives up has consumed no event: the waker goes on to the next one. `number` is
-    /// the descriptor that the fibre is shown to wait for.
+    /// `still` returns `true`. `still` is called after the wait has been announced. So a caller
+    /// that changes its answer and then wakes all waiters wakes this one. Blocks the fibre (or
+    /// thread). A waiter that gives up has consumed no event: the waker goes on to the next one.
+    /// `number` is the descriptor that the fibre is shown to wait for.
     ///
     /// # Errors
     ///
@@ -242,8 +242,9 @@ impl Gate {
     }
 
     /// Reports a call that used all the room or data it was given: there may be more. A call that
-    /// had run out of time has found what no edge has reported, and none will while it is as little
-    /// as the room in a send buffer can be. So it counts as an event.
+    /// had run out of time has found something that no edge has reported. Nor will one as long as
+    /// there is little of it, such as a little room in a send buffer. So the find counts as an
+    /// event.
     #[inline]
     pub fn took_all(&self, turn: &Turn<'_>) {
         if turn.over {
@@ -254,8 +255,8 @@ impl Gate {
     }
 
     /// Reports a call that took less than it was given: nothing is left. But an event that also
-    /// reports the end is for all waiters, and behind a mark of urgent data there may be more,
-    /// which no other event reports. In both cases the next waiter is woken.
+    /// reports the end is for all waiters, and there may be more data behind a mark of urgent data,
+    /// without another event. In both cases it wakes the next waiter.
     #[inline]
     pub fn took_rest(&self, seen: Snapshot) {
         self.word.drained(seen, false);

@@ -1,4 +1,4 @@
-//! What is known of the readiness of one direction of a descriptor.
+//! The recorded readiness of one direction of a descriptor.
 //!
 //! ```text
 //!  bit 0  READY    a system call may succeed
@@ -20,9 +20,9 @@
 //! `WAITERS` and goes to the list, or its event came first and the waiter sees it.
 //!
 //! `WAITERS` stays set when the last waiter leaves the list, since that waiter is usually back
-//! soon. The waker that goes to the list and finds it empty clears it. The flag changes under the
-//! lock only. So a waiter that finds it set has nothing to write: an event that comes after the
-//! wait has been announced sees the flag.
+//! soon. A waker that finds the list empty clears it. The flag changes only under the lock. So a
+//! waiter that finds it set has nothing to write: an event after the announcement of the wait sees
+//! the flag.
 //!
 //! # Memory ordering
 //!
@@ -50,12 +50,12 @@ const EPOCH: u64 = 1 << 32;
 pub struct News {
     /// The peer has closed.
     pub hangup: bool,
-    /// There is urgent data. A read stops at its mark, with more behind it and no edge to come. So
-    /// from now on only a call that would block shows that all is read.
+    /// There is urgent data. A read stops at its mark, with more data behind it and no further
+    /// edge. So from now on only a call that would block proves that everything is read.
     pub urgent: bool,
 }
 
-/// What the deliverer of an event, or of the close, has to do next.
+/// What the deliverer of an event, or of the close, must do next.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivered {
@@ -76,8 +76,8 @@ impl Snapshot {
         self.0 & (READY | HANGUP) != 0
     }
 
-    /// Whether there may be more than one call takes: a hang-up of the peer is known, or there has
-    /// been urgent data.
+    /// Whether one call may leave something: a hang-up of the peer is known, or there has been
+    /// urgent data.
     #[must_use]
     pub fn tells_more(self) -> bool {
         self.0 & (HANGUP | MARKED) != 0
@@ -132,7 +132,7 @@ impl GateWord {
         self.0.store(epoch | READY, Ordering::Release);
     }
 
-    /// The word now. Take the snapshot before the system call that you will report the outcome of.
+    /// The word now. Take the snapshot before the system call, and report the outcome against it.
     #[inline]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.0.load(Ordering::Acquire))

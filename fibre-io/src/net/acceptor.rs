@@ -1,4 +1,4 @@
-//! A listening socket of any family, and the work of accepting besides the system call.
+//! A listening socket of any family, and all work of accepting except the system call.
 
 use crate::backoff::{Backoff, Pause};
 use crate::funnel::{Direction, Left, Progress};

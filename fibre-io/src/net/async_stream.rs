@@ -1,4 +1,4 @@
-//! Connections for asynchronous code, of any executor or of [`block_on`](fibre_sync::block_on()).
+//! Connections for asynchronous code, in any executor or in [`block_on`](fibre_sync::block_on()).
 
 use super::Shutdown;
 use super::endpoint::{RECEIVE, SEND};
@@ -48,19 +48,18 @@ impl Pollee for End<'_> {
     }
 }
 
-/// A connection for asynchronous code: it is polled, and never blocks.
+/// A connection for asynchronous code: tasks poll it, and it never blocks.
 ///
 /// Any executor may poll it, [`block_on`](fibre_sync::block_on()) in a fibre among them. Events
 /// come from the pollers of fibres' clusters, which call the task's waker. One task reads and one
-/// writes, or the same does both; what fibres and other tasks do with the socket meanwhile takes
-/// turns with it. Time-outs and deadlines of the stream do not hold here.
+/// writes, or the same does both; fibres and other tasks that use the socket meanwhile take turns
+/// with it. Time-outs and deadlines of the stream do not hold here.
 ///
-/// A poll does not leave the stack of the calling fibre, so it may be made with locks of std held.
-/// After 64 calls in a row that succeed at once, one is pending, and wakes its task, so that others
-/// run.
+/// A poll does not leave the stack of the calling fibre, so the caller may hold locks of std. After
+/// 64 calls in a row that succeed at once, one is pending, and wakes its task, so that others run.
 ///
-/// With the feature `futures-io` it has the traits `AsyncRead` and `AsyncWrite` of that crate. The
-/// crate `fibre-hyper` has those of hyper.
+/// With the feature `futures-io` it implements that crate's `AsyncRead` and `AsyncWrite`. The crate
+/// `fibre-hyper` implements hyper's traits.
 ///
 /// ```
 /// use fibre::net::{AsyncStream, TcpListener, TcpStream};
@@ -127,8 +126,8 @@ impl<S: Connection> AsyncStream<S> {
         })
     }
 
-    /// [`poll_read`](Self::poll_read) into memory that has not been initialised. So many bytes at
-    /// its beginning have been then.
+    /// [`poll_read`](Self::poll_read) into uninitialised memory. The returned number of bytes at
+    /// its beginning is initialised then.
     ///
     /// # Errors
     ///

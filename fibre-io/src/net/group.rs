@@ -20,9 +20,9 @@ pub struct AcceptGroup {
 }
 
 impl TcpListener {
-    /// Opens so many listeners on the first address that can be bound; the kernel spreads the
+    /// Opens this many listeners on the first address that can be bound; the kernel spreads the
     /// connections among them (`SO_REUSEPORT`). One for each processor is right for servers that
-    /// accept very often. Others do as well with one listener and several fibres that accept on it.
+    /// accept very often. Other servers do as well with one listener and several accepting fibres.
     ///
     /// ```
     /// use fibre::net::{TcpListener, TcpStream};
@@ -103,7 +103,7 @@ impl AcceptGroup {
     /// fibre.
     ///
     /// Processor *i* of the caller's cluster accepts and serves the connections of listener number
-    /// *i*, or any processor if there are not so many. A connection is dropped if no fibre can be
+    /// *i*, or any processor does if there are fewer. A connection is dropped if no fibre can be
     /// spawned for it.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The methods that every kind of socket has, as macros: closing, limits of time, conversions. The
 //! types have a field `end` that does the work.
 
-/// Duplicating, and the way from and to std.
+/// Duplicating, and conversions from and to std.
 macro_rules! handle {
     ($socket:ident, $std:ty, $end:ident, $expect:ident) => {
         impl $socket {
@@ -26,7 +26,7 @@ macro_rules! handle {
             }
 
             /// The same socket for blocking threads. Clones share the mode: calls on them still
-            /// block only fibres, but for accepting, and [`copy`](crate::copy::copy) and its like.
+            /// block only fibres, except accepting, and [`copy`](crate::copy::copy) and its like.
             ///
             /// # Errors
             ///
@@ -104,9 +104,9 @@ macro_rules! close {
 macro_rules! close_listener {
     ($listener:ident) => {
         impl $listener {
-            /// Stops the socket, at once and for all who have it. The kernel refuses new clients,
+            /// Stops the socket at once, for everybody who has it. The kernel refuses new clients,
             /// and clients that have not been accepted yet see the end of their connection. All
-            /// waiting and all later calls fail with `ConnectionAborted`, also those on clones. The
+            /// waiting and all later calls fail with `ConnectionAborted`, even on clones. The
             /// descriptor is closed when this is dropped. Blocks nothing.
             ///
             /// A socket that other *processes* accept on (an older or newer server, systemd) stops
@@ -189,8 +189,8 @@ macro_rules! limits {
             /// counts. After that moment a call receives what is there and does not wait. Blocks
             /// nothing.
             ///
-            /// A request that must arrive within ten seconds, in any number of pieces, takes one
-            /// deadline, where a time-out would begin anew with each piece. This is what Go's
+            /// One deadline bounds a request that must arrive within ten seconds, in any number of
+            /// pieces; a time-out would begin anew with each piece. This is what Go's
             /// `SetReadDeadline` does.
             pub fn set_read_deadline(&self, deadline: Option<Instant>) {
                 self.end.set_deadline(Direction::Read, deadline);
@@ -230,13 +230,13 @@ macro_rules! stream {
             }
 
             /// Both directions, for two fibres of one scope. `&self` reads and writes, too; each
-            /// half does only one of the two. Dropping them does nothing.
+            /// half does only one of the two. Dropping the halves does nothing.
             pub fn split(&self) -> (ReadHalf<'_, Self>, WriteHalf<'_, Self>) {
                 split::borrow(self)
             }
 
             /// Both directions as values, for two fibres. Dropping the writing half ends its
-            /// direction, so that the peer reads the end. Takes no second descriptor.
+            /// direction, so the peer reads the end. Takes no second descriptor.
             #[must_use]
             pub fn into_split(self) -> (OwnedReadHalf<Self>, OwnedWriteHalf<Self>) {
                 split::own(self)

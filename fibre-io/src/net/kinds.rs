@@ -2,8 +2,8 @@
 //!
 //! A TCP stream's short read proves that nothing is left until the next event, and saves the call
 //! that would find that out. This does not hold for sockets that keep messages apart, nor for other
-//! streams where a peer can send descriptors along. A reader that relied on it there would wait for
-//! ever beside unread data. So a descriptor of another kind than its new type is refused.
+//! streams with peers that can send descriptors along. A reader that relied on it there would wait
+//! for ever beside unread data. So a conversion refuses a descriptor of the wrong kind.
 
 use rustix::net::{AddressFamily, SocketType, ipproto, sockopt};
 use std::io;

@@ -1,18 +1,18 @@
 //! TCP and UDP after `std::net`, and in [`unix`] Unix sockets after `std::os::unix::net`: the same
 //! names and meanings, but calls block the fibre.
 //!
-//! | what std has and this has not | because |
+//! | only std has | because |
 //! |---|---|
 //! | `set_nonblocking` | a call that would block parks its fibre; with a deadline that is past, it tries once |
-//! | `WouldBlock` when a time-out is over | it is `TimedOut`, which can be told from other errors |
+//! | `WouldBlock` when a time-out is over | it is `TimedOut`, which is distinct from other errors |
 //! | `From<OwnedFd>`, `FromRawFd`, `From` std's type | it is `TryFrom`: making a socket non-blocking can fail |
 //! | `only_v6`, `set_only_v6` of listeners | deprecated; it must be set before binding: [`TcpListener::builder`] |
 //! | `into_incoming`, `set_passcred` and others that are unstable | `socket2::SockRef::from(&socket)` sets every option |
 //!
-//! | what this has and std has not | |
+//! | only this has | |
 //! |---|---|
 //! | `close` | ends the calls of other fibres that wait |
-//! | `connections` | what a server's loop accepts, until the listener is closed; without descriptors it waits |
+//! | `connections` | a server's accept loop, until the listener is closed; without descriptors it waits |
 //! | `set_read_deadline`, `set_write_deadline` | one moment for many calls, also for those that wait already |
 //! | `connect_until`, `accept_until`, `accept_timeout` | the same for one call |
 //! | `connect_with`, `TcpListener::builder` | options that must be set before connecting or binding |

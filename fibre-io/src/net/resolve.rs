@@ -1,10 +1,10 @@
 //! Turning names and text into addresses.
 //!
 //! Looking up a name asks files and servers, and blocks a thread for as long as that takes. So
-//! names are looked up on other threads, which do nothing else: `fibre::fs` and
-//! [`blocking`](fibre_core::blocking) do not wait for servers of names. Addresses, also as text,
-//! are parsed in place, without allocating anything. `std::net::ToSocketAddrs` does both in one
-//! call and does not say which. Hence this trait of the same name, shape and implementations.
+//! other threads look names up, and do nothing else: `fibre::fs` and
+//! [`blocking`](fibre_core::blocking) do not wait for name servers. Addresses, even as text, are
+//! parsed in place, without allocating anything. `std::net::ToSocketAddrs` does both in one call
+//! and does not say which. Hence this trait of the same name, shape and implementations.
 
 use fibre_core::internal::blocking_lookup;
 use fibre_core::{Builder, JoinHandle, Limit, cancellation_point};
@@ -196,7 +196,7 @@ pub fn lookup_host<A: ToSocketAddrs>(host: A) -> io::Result<A::Iter> {
     host.to_socket_addrs()
 }
 
-/// [`lookup_host`] that gives up at `deadline`, and when the fibre is cancelled. Blocks the fibre
+/// [`lookup_host`], but gives up at `deadline`, and when the fibre is cancelled. Blocks the fibre
 /// (or thread). Nothing can end the lookup itself: it goes on as a fibre of the caller's cluster.
 ///
 /// ```
@@ -251,8 +251,8 @@ pub fn lookup_host_timeout(host: &str, timeout: Duration) -> io::Result<Resolved
 }
 
 /// [`lookup_host_until`] within any [`Limit`]: `Limit::Cancellation` for a lookup that only
-/// cancellation of the fibre ends. Blocks the fibre (or thread); a thread of the pool goes on with
-/// a lookup that was given up.
+/// cancellation of the fibre ends. Blocks the fibre (or thread); a pool thread goes on with an
+/// abandoned lookup.
 ///
 /// ```
 /// use fibre::Limit;

@@ -1,9 +1,9 @@
 //! The two directions of a stream as two values.
 //!
-//! `&TcpStream` reads and writes, so two fibres can share one connection without any of this. The
-//! types of the halves say which fibre reads and which writes. Dropping an owned writing half ends
-//! its direction, as tokio's does: the peer reads the end, and the connection lives until both
-//! halves are gone.
+//! `&TcpStream` reads and writes, so two fibres can share one connection without halves. The types
+//! of the halves say which fibre reads and which writes. Dropping an owned writing half ends its
+//! direction, as tokio's does: the peer reads the end, and the connection lives until both halves
+//! are gone.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -53,7 +53,7 @@ pub(super) fn own<S: Stream>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>)
 }
 
 impl<S: Stream> OwnedReadHalf<S> {
-    /// Makes one stream of its halves again, without ending anything.
+    /// Joins the halves into one stream again, without ending anything.
     ///
     /// # Errors
     ///

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 /// A TCP connection. See [`std::net::TcpStream`]; `&TcpStream` reads and writes, too, so
 /// one fibre may read while another writes.
 ///
-/// Writing to a connection without a peer is an error and never a SIGPIPE. Several fibres that
-/// read, or write, take turns. The bytes that one system call takes stay together.
+/// Writing to a connection without a peer is an error and never raises SIGPIPE. Several fibres that
+/// read, or write, take turns. The bytes of one system call stay together.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -42,8 +42,8 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Options that have no method here are set by the `socket2` crate, which works on every type
-/// with a descriptor:
+/// Use the `socket2` crate, which works on every type with a descriptor, for options without a
+/// method here:
 ///
 /// ```
 /// use socket2::{SockRef, TcpKeepalive};
@@ -116,8 +116,8 @@ impl TcpStream {
         Self::connect_within(address, Some(deadline))
     }
 
-    /// Connects a socket that was made and set up elsewhere: bound to an address of this
-    /// machine, with options that have to be set before. Blocks the fibre (or thread).
+    /// Connects a socket that was made and set up elsewhere, for instance bound to an address of
+    /// this machine, or with options that must be set before. Blocks the fibre (or thread).
     ///
     /// ```
     /// use socket2::{Domain, Socket, Type};
@@ -188,10 +188,10 @@ impl TcpStream {
         to_std(&rustix::net::getsockname(&self.end)?)
     }
 
-    /// Reads into a buffer that `take` yields when there may be something to read. The buffer is
-    /// dropped before the call waits, so that an idle connection has none. Returns the buffer, and
-    /// how many bytes were read into it; zero at the end of the stream. Blocks like a read. `take`
-    /// must not block.
+    /// Reads into a buffer from `take`, which is called when there may be something to read. The
+    /// buffer is dropped before the call waits, so an idle connection has none. Returns the buffer,
+    /// and how many bytes were read into it; zero at the end of the stream. Blocks like a read.
+    /// `take` must not block.
     ///
     /// ```
     /// use fibre::BufferPool;
@@ -262,9 +262,9 @@ impl TcpStream {
         Ok(sockopt::socket_linger(&self.end)?)
     }
 
-    /// Sets how long closing goes on sending what was written (`SO_LINGER`): `None`, the
-    /// default, in the background; zero not at all, and the peer gets a reset. Any other time
-    /// blocks the *thread* that drops the stream for so long.
+    /// Sets how long closing goes on sending what was written (`SO_LINGER`): `None`, the default,
+    /// in the background; zero not at all, and the peer gets a reset. With any other time, dropping
+    /// the stream blocks the *thread* for that long.
     ///
     /// # Errors
     ///

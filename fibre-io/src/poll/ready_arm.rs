@@ -1,8 +1,8 @@
 //! Readiness of a descriptor, as an arm of selections.
 //!
-//! The arm is an onlooker, as told in `gate::several`: it takes snapshots of the gates, looks, and
-//! waits for an event that comes after the snapshots. A wake-up that it has got it owes to the
-//! others that wait there.
+//! The arm is an onlooker, as `gate::several` explains: it takes snapshots of the gates, looks, and
+//! waits for an event that comes after the snapshots. It passes its wake-up on to the others that
+//! wait there.
 
 use super::{Owner, PollFd, Readiness, ask, generation, strangers, unless_never_ready};
 use crate::funnel::Direction;

@@ -1,8 +1,8 @@
 //! The right to poll an instance that several processors share.
 //!
 //! A processor that goes to sleep asks for the duty. The one that gets it sleeps in the instance,
-//! the others on their futexes. Giving it back wakes no processor, since the one that gives it back
-//! is awake, and asks again before it sleeps. So:
+//! the others on their futexes. Giving the duty back wakes no processor, since its holder is awake,
+//! and asks again before it sleeps. So:
 //!
 //! 1. At most one processor has the duty.
 //! 2. If all sleep, one of them has the duty: the last processor to be refused was refused by one

@@ -1,5 +1,5 @@
-//! The pollers, which wait in the kernel for descriptors, behind one contract: what other runtimes
-//! call a reactor.
+//! The pollers (reactors in other runtimes) wait in the kernel for descriptors. All keep one
+//! contract.
 //!
 //! Files:
 //!
@@ -11,16 +11,16 @@
 //!
 //! 1. **One at a time.** At most one thread at a time takes events from an instance, except for a
 //!    moment when an idle processor polls for a busy one. Two do no harm: each event goes to one of
-//!    them, and a thread that may have taken the event meant to interrupt the other's sleep
-//!    interrupts it anew.
+//!    them. A thread may take the event that was meant to interrupt the other's sleep; then it
+//!    interrupts that sleep anew.
 //! 2. **Every event is delivered**, to both gates of its slot, if the slot still has the owner
 //!    that registered it: [`instance::deliver`]. An event is a hint: the woken fibre tries again.
 //! 3. **Soon.** If a processor of the cluster is idle, an event is delivered at once. If none is,
 //!    it is delivered when one goes idle or at its next service, every 200 µs or so; so fibres that
 //!    yield in a loop starve no waiter. (With `processors`, at the first service after the fibres
-//!    of earlier events have run, or after a millisecond.) If a processor is kept by one fibre,
-//!    another one that is idle delivers for it within about a millisecond, or some ten if that one
-//!    has just served a rush. (Two pollers are late by design: `thread-sleep` by a millisecond,
+//!    of earlier events have run, or after a millisecond.) If one fibre keeps a processor, an idle
+//!    processor delivers for it within about a millisecond, or some ten if the idle one has just
+//!    served a rush. (Two pollers are late by design: `thread-sleep` by a millisecond,
 //!    `thread-opportunistic` by ten while all are busy.)
 //! 4. **Idle is idle.** Without events no thread wakes up.
 //! 5. **Registration is for good.** A descriptor stays with the instance it was first registered
@@ -29,7 +29,7 @@
 //!    run later.
 //! 7. **Stop**: when the last processor of an instance has ended, its threads have been joined and
 //!    its descriptors closed before `Cluster::stop` returns. Fibres of other clusters, and threads,
-//!    that still wait for a descriptor which was registered there try again, which registers it
+//!    may still wait for a descriptor that was registered there; they try again, which registers it
 //!    elsewhere.
 //! 8. **Fork**: in a child no thread polls, and the child writes nothing to the parent's instances
 //!    and takes nothing out of them.
@@ -63,7 +63,7 @@ pub(crate) fn epoll_of_caller(spread: usize) -> io::Result<Arc<Epoll>> {
     })
 }
 
-/// Makes [`driver_of`] of the table.
+/// Makes [`driver_of`] from the table.
 macro_rules! driver_of {
     ($($variant:ident, $_name:literal, $start:path, $_about:literal;)*) => {
         /// The driver of the caller's processor: the poller that was chosen for its cluster, which

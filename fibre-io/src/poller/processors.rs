@@ -1,7 +1,7 @@
 //! The poller `processors`: each processor sleeps in an epoll instance of its own.
 //!
 //! A descriptor is registered with the instance of one processor: the one where a fibre first had
-//! to wait for it. Started fibres stay with their processor. So the processor that has to run the
+//! to wait for it. Started fibres stay with their processor. So the processor that must run the
 //! fibre gets the event itself, and wakes no other thread. Busy processors poll now and then. See
 //! docs/decisions/0003.
 

@@ -1,4 +1,4 @@
-//! What the C library and `fibre-libc` both do where a program's call comes in and goes out.
+//! What the C library and `fibre-libc` both do when a program's call enters and returns.
 
 use fibre_core::internal::abort_with;
 use std::ffi::{c_int, c_long};
@@ -11,8 +11,8 @@ pub trait Returned {
     fn of(word: usize) -> Self;
 }
 
-/// The types of such calls. What the kernel returns fits: descriptors, counts of what was asked
-/// about, and bytes: no call moves more than memory has.
+/// The result types of such calls. The kernel's results fit: descriptors, counts of the requested
+/// objects, and bytes, since no call moves more than memory has.
 macro_rules! returned {
     ($($signed:ty),*) => {$(
         impl Returned for $signed {
@@ -26,7 +26,7 @@ macro_rules! returned {
 }
 returned!(c_int, c_long, isize);
 
-/// Passes a program's pointers to the thread that works for it while it waits.
+/// Passes a program's pointers to the thread that works for its waiting fibre.
 #[derive(Debug)]
 pub struct Passed<T>(pub T);
 

@@ -1,8 +1,9 @@
 //! Waiting for child processes.
 //!
-//! For one child that has not ended a fibre waits by a descriptor of the process (`pidfd`), which
-//! any process has: so it asks first. There is no descriptor for *any* child, nor for a group: the
-//! fibre has such a call made on a thread of its own, and interrupts it when it is cancelled.
+//! For one child that has not ended, a fibre waits on a descriptor of the process (`pidfd`). Any
+//! process has one, so the fibre first asks whether this is a child. There is no descriptor for
+//! *any* child, nor for a group: a thread of its own makes such a call for the fibre, which
+//! interrupts it when cancelled.
 
 use super::switching::{Switching, borrow};
 use super::syscall::Syscall;
@@ -20,7 +21,7 @@ enum Awaited {
     Child(libc::pid_t),
     /// The end of the child that this descriptor stands for.
     Descriptor(c_int),
-    /// Something else that no descriptor tells of.
+    /// Something else that no descriptor reports.
     Other,
 }
 

@@ -1,4 +1,4 @@
-//! What flags and amounts of a call say.
+//! What a call's flags and amounts say.
 
 use crate::raw::{Left, Wish};
 use std::ffi::c_int;
@@ -25,7 +25,7 @@ pub fn wish_to_receive(flags: c_int) -> Wish {
     }
 }
 
-/// What receiving so much of what there was room for says about the rest.
+/// What receiving this much of the available room says about the remaining data.
 #[inline]
 pub fn left(drains: bool, received: usize, room: usize) -> Left {
     if drains && received > 0 && received < room {
@@ -35,7 +35,7 @@ pub fn left(drains: bool, received: usize, room: usize) -> Left {
     }
 }
 
-/// What sending so much says about the room that is left.
+/// What sending this much says about the room that is left.
 #[inline]
 pub fn room(sent: usize, wanted: usize) -> Left {
     if sent < wanted {

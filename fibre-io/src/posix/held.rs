@@ -1,11 +1,11 @@
 //! Locks of the system that fibres hold and that know their owner.
 //!
-//! The system's library knows an owner by its kernel thread: that of a recursive, error-checking or
-//! robust mutex, and the writer of a read-write lock. Fibres share threads, and change them. So a
-//! fibre takes such a lock by a [`Worker`], which it keeps until it has given back all that it
-//! holds: lock and unlock are calls of one thread, which no other fibre uses. A fibre that ends
-//! with such a lock ends the thread, too: from that the kernel, and the waiters of a robust mutex,
-//! know that the owner is gone.
+//! The system's library identifies two kinds of owners by their kernel threads: those of a
+//! recursive, error-checking or robust mutex, and the writer of a read-write lock. Fibres share
+//! threads, and change them. So a fibre takes such a lock through a [`Worker`], which it keeps
+//! until it has released all of them: one thread, which no other fibre uses, makes the calls of
+//! lock and unlock. A fibre that ends with such a lock ends the thread, too. So the kernel, and the
+//! waiters of a robust mutex, know that the owner is gone.
 
 use crate::posix::worker::{Worker, is_own_thread};
 use fibre_core::internal::caller_id;

@@ -1,14 +1,14 @@
 //! Ending a system call of another thread: by a signal that the program does not use.
 //!
-//! A fibre that waits for what has no descriptor (messages of System V, any child process, a
-//! semaphore between processes) waits by a thread ([`crate::posix::worker`]). When the fibre is
-//! cancelled, that thread's call has to end, and only a signal ends it. The signal is the last
+//! For objects without a descriptor (messages of System V, any child process, a semaphore between
+//! processes), a thread waits for the fibre ([`crate::posix::worker`]). When the fibre is
+//! cancelled, that thread's call must end, and only a signal ends it. The signal is the last
 //! real-time one with the default disposition. It gets a handler that does nothing, so that the
 //! call fails with `EINTR`, and a thread lets it in only while it makes such a call.
 //!
-//! The program may send itself that very signal, for a call of `sigwait` that waits for it. The
-//! handler tells those signals by their sender: it sends them to the process again, with the thread
-//! deaf for that signal, and the next call takes another one.
+//! The program may send itself that very signal, for a `sigwait` that waits for it. The handler
+//! recognises those signals by their sender: it blocks the signal on its thread and sends it to the
+//! process again, and the next call uses another signal.
 //!
 //! A signal that comes before the call has begun ends nothing, so the sender repeats it until the
 //! call has returned.
@@ -28,8 +28,8 @@ static CHOSEN: AtomicI32 = AtomicI32::new(0);
 /// Signals that the program has sent, a bit each: they are its own.
 static FOREIGN: AtomicU64 = AtomicU64::new(0);
 
-/// Makes a call on this thread, which a signal to it may end, and tells `publish` which signal.
-/// With none left, none does.
+/// Makes a call on this thread that a signal may end, and tells `publish` which signal. If no
+/// signal is free, none does.
 pub fn interruptible<R>(publish: impl FnOnce(c_int), call: impl FnOnce() -> R) -> R {
     let Some(signal) = choose() else {
         return call();

@@ -1,12 +1,12 @@
-//! Memory that a program names, as a library that reads and writes there sees it.
+//! Memory that a program passes to a library, which reads and writes there.
 //!
-//! The kernel answers a pointer to nowhere with `EFAULT`; a library that follows it brings the
-//! program down. So libraries differ in what they do before they follow one.
+//! The kernel answers an invalid pointer with `EFAULT`; a library that follows it crashes the
+//! program. So libraries differ in their checks before they follow one.
 
 use rustix::io::Errno;
 use std::time::Duration;
 
-/// What a library does before it reads and writes where its program says.
+/// What a library does before it reads and writes the program's memory.
 pub trait Memory {
     /// Whether so many values can be read.
     ///

@@ -1,17 +1,18 @@
-//! `O_NONBLOCK`, as C programs see it.
+//! Emulates `O_NONBLOCK` for C programs.
 //!
-//! A fibre makes a blocking listener non-blocking when it first accepts from it, and its program
-//! does not see that: `fcntl` and `ioctl` show what it has set itself. The library notes for the
-//! number what they hide ([`Known::HIDDEN`]) after it has set the flag, and takes the note back
-//! before the flag goes; both under one lock. So a caller that sees the note sees the flag; a
-//! caller that sees the flag without the note looks again under the lock.
+//! A fibre makes a blocking listener non-blocking when it first accepts from it. The program does
+//! not see that: `fcntl` and `ioctl` show what it has set itself. The library notes the hidden flag
+//! for the number ([`Known::HIDDEN`]) after it has set the flag, and removes the note before it
+//! clears the flag; both under one lock. So a caller that sees the note sees the flag; a caller
+//! that sees the flag without the note looks again under the lock.
 //!
-//! If the program sets the flag of a listener itself and takes it back, it is hidden at once:
-//! fibres may have waited for connections all the while, or be on their way to accept.
+//! If the program sets the flag of a listener itself and clears it again, the library hides it from
+//! then on: fibres may have waited for connections all the while, or be about to accept.
 //!
-//! Duplicates share the flag, so they share the note: a duplicate inherits it, and what the program
-//! itself sets or takes back changes it for all numbers of the socket. The library leaves alone a
-//! blocking listener that has duplicates already, and one that it has found, which others may have.
+//! Duplicates share the flag, so they share the note: a duplicate inherits it, and if the program
+//! sets or clears the flag, the note changes for all numbers of the socket. The library does not
+//! change a blocking listener that has duplicates already, nor one that it has found, which others
+//! may have.
 //!
 //! No fibre switches while it holds the lock. A forked child has one thread, and leaves it alone:
 //! another may have held it.

@@ -1,4 +1,4 @@
-//! What becomes of numbers: closing, duplicating, flags.
+//! Closing and duplicating numbers, and their flags.
 
 use super::memory::Memory;
 use super::nonblock_emulation::{
@@ -12,8 +12,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::ffi::{c_int, c_ulong};
 
-/// Closes a descriptor by a call, or puts another one into its place. A forked child has nobody to
-/// tell. Blocks only as far as the call does.
+/// Closes a descriptor by a call, or replaces it by another one. A forked child has nobody to tell.
+/// Blocks only as far as the call does.
 ///
 /// # Errors
 ///

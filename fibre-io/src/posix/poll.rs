@@ -1,4 +1,4 @@
-//! Waiting for descriptors, as `poll` does. What is told is what is the case.
+//! Waiting for descriptors, as `poll` does. Calls return the present state.
 
 use super::switching::{Switching, borrow};
 use super::syscall::syscall;

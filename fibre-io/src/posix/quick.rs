@@ -1,20 +1,19 @@
-//! Calls on files that are quick, made in the fibre's place.
+//! Quick calls on files, made on the fibre's processor.
 //!
-//! A write that the page cache takes is over in a microsecond or two, and the way to another thread
-//! and back costs several times that. But no file system that is in common use says before whether
-//! a write will wait for the disk (ext4 knows `RWF_NOWAIT` for reads only). So a call is made where
-//! it is if the last ones on its descriptor were quick, and its time is taken. After a slow one the
-//! descriptor's calls go to the pool for a while: 2 ms, and twice as long after each further slow
-//! one, up to a second.
+//! A write into the page cache takes a microsecond or two, and the way to another thread and back
+//! costs several times that. But no common file system says in advance whether a write will wait
+//! for the disk (ext4 supports `RWF_NOWAIT` for reads only). So a call is made in place, and timed,
+//! if the last ones on its descriptor were quick. After a slow call the descriptor's calls go to
+//! the pool for a while: 2 ms, and twice as long after each further slow one, up to a second.
 //!
-//! A call that turns out to wait blocks its processor. So this is for clusters that move started
-//! fibres, and that may have spare processors: there others take over the fibres that the blocked
-//! one has. And it is for file systems on disks and in memory, where a wait ends; a server that is
-//! gone, another program's file system, and what the kernel only shows as a file may never answer.
-//! Nor are there ever more such calls than the cluster has processors.
+//! A call that turns out to wait blocks its processor. So only clusters that move started fibres,
+//! and that may have spare processors, make calls in place: there others take over the blocked
+//! processor's fibres. And they do so only on file systems on disks and in memory, where a wait
+//! ends: a lost server, another program's file system, or a kernel object that only looks like a
+//! file may never answer. There are never more such calls than the cluster has processors.
 //!
-//! What is known of a descriptor lies in a table by its number, which others may share: it is a
-//! hint. So all accesses are relaxed. So is what is known of file systems, by their devices.
+//! The knowledge about a descriptor lies in a table by its number, which others may share: it is a
+//! hint. The same goes for file systems, by their devices. So all accesses are relaxed.
 
 use crate::posix::syscall::Syscall;
 use fibre_core::internal::sharing_processors;

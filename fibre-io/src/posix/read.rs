@@ -7,8 +7,8 @@
 //! | file | what is cached, or [is expected to be](super::quick), here; else on a thread of the pool |
 //! | terminal, and what knows of none of this | when it is ready, on a thread that may block |
 //!
-//! These calls change no descriptor. [`Switching::OnlyToWait`] reads files here, and what is ready
-//! already.
+//! These calls change no descriptor. [`Switching::OnlyToWait`] reads in place what is ready, and
+//! files.
 
 use super::flags::left;
 use super::quick::make_here;
@@ -22,7 +22,7 @@ use fibre_core::internal::yield_point_cancellable;
 use rustix::io::Errno;
 use std::ffi::c_int;
 
-/// The offset that stands for a descriptor's own position, or for none.
+/// The offset that means a descriptor's own position, or no position.
 pub const HERE: i64 = -1;
 
 /// `RWF_NOWAIT`.

@@ -1,11 +1,11 @@
-//! What a call looks at before it goes on with the rest of its work.
+//! What a call checks before it continues a partly done job.
 //!
-//! A system call that has moved a part and then finds an error says how much it has moved, and
-//! leaves the error to the next one, to `SO_ERROR`, to `poll` and to duplicates. Where a call of
-//! ours is several system calls to the kernel, the one that finds an error takes it away from all
-//! of these. So before each but the first our call looks whether there is one. If so, it ends with
-//! what it has moved, and the error stays where it is. (The system call takes an error that comes
-//! between the look and it, and only the count tells of it.)
+//! If a system call has moved a part and then finds an error, it returns how much it has moved, and
+//! leaves the error to the next one, to `SO_ERROR`, to `poll` and to duplicates. If one of our
+//! calls makes several system calls, the one that finds an error takes it away from all of these.
+//! So before each system call except the first, our call checks for an error. If there is one, the
+//! call returns how much it has moved, and the error stays. (If an error comes between the check
+//! and the system call, the latter takes it, and only the count shows it.)
 
 use crate::posix::switching::borrow;
 use crate::raw::look;
@@ -13,7 +13,7 @@ use crate::readiness::Readiness;
 use rustix::io::{Errno, ioctl_fionread};
 use std::ffi::c_int;
 
-/// Whether an error waits to be told.
+/// Whether an error is pending.
 ///
 /// # Errors
 ///
@@ -22,8 +22,8 @@ pub fn has_error(fd: c_int) -> Result<bool, Errno> {
     Ok(look(borrow(fd), Readiness::NONE)?.contains(Readiness::ERROR))
 }
 
-/// Whether an error has ended a stream. What else is told as one are messages about what was sent
-/// (`MSG_ERRQUEUE`); it goes on after them.
+/// Whether an error has ended a stream. Messages about sent data (`MSG_ERRQUEUE`) are reported in
+/// the same way; the stream goes on after them.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub fn has_broken(fd: c_int) -> Result<bool, Errno> {
     Ok(look(borrow(fd), Readiness::NONE)?.contains(Readiness::ERROR | Readiness::HANGUP))
 }
 
-/// Whether an error is all that a stream has for its reader: what came before it is read first.
+/// Whether a stream has only an error for its reader: earlier data is read first.
 ///
 /// # Errors
 ///

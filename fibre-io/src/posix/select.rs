@@ -1,6 +1,6 @@
 //! `select` and `pselect`, over [`wait_for_all`].
 //!
-//! As the kernel does, they look at no more bits than the process' table of descriptors has places,
+//! Like the kernel, they look at no more bits than the process's descriptor table has places,
 //! whatever the count says: programs pass `getdtablesize()` with sets of `FD_SETSIZE` bits.
 
 use super::memory::Memory;
@@ -89,7 +89,7 @@ fn of_timeval(time: &libc::timeval) -> Result<Duration, Errno> {
 ///
 /// # Safety
 ///
-/// The sets are null, or have so many bits, or as many as the process' table of descriptors has
+/// The sets are null, or have so many bits, or as many as the process's table of descriptors has
 /// places.
 pub unsafe fn select<M: Memory>(
     count: c_int,

@@ -1,5 +1,5 @@
 //! Sending to sockets. Nothing here raises SIGPIPE, as if all flags had `MSG_NOSIGNAL`: a server
-//! shall not end because a client has.
+//! must not end because a client has.
 
 use super::flags::room;
 use super::rest_errors::has_broken;
@@ -12,8 +12,8 @@ use std::ffi::c_int;
 /// What is added to all flags.
 pub const ALWAYS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
-/// Whether it is the family of Unix sockets: nothing tells a sender that is not connected to an
-/// address of its room.
+/// Whether this is the family of Unix sockets: no event tells an unconnected sender that an address
+/// has room.
 #[must_use]
 pub fn is_unix(family: libc::sa_family_t) -> bool {
     c_int::from(family) == libc::AF_UNIX

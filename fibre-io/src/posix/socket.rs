@@ -1,10 +1,10 @@
 //! Sockets: making, connecting and accepting them.
 //!
-//! Calls that send and receive can be told not to wait; accepting cannot. So the first `accept`
-//! makes a blocking listener non-blocking, unless others may have it, see
-//! [`super::nonblock_emulation`]. If they may, the call is made on another thread, once there is a
-//! connection. Connecting makes the socket non-blocking for the moments of two calls: the one that
-//! begins, and the one that takes the outcome.
+//! Calls that send and receive have a flag not to wait; accepting has none. So the first `accept`
+//! makes a blocking listener non-blocking, unless others may have it (see
+//! [`super::nonblock_emulation`]). If they may, another thread makes the call once there is a
+//! connection. Connecting makes the socket non-blocking during two calls: the one that begins, and
+//! the one that takes the outcome.
 
 use super::nonblock_emulation::{AcceptWait, is_hidden, keep_hidden, prepare_to_accept};
 use super::poll::wait_on_thread;

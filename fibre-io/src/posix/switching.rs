@@ -1,9 +1,9 @@
 //! When a library's calls let other fibres run.
 //!
 //! The C library is for programs that were compiled for fibres: its calls let others run now and
-//! then, and make calls on files elsewhere. `fibre-libc` stands in for the system's library under
-//! code that knows of no fibres, and may hold what belongs to a kernel thread while it calls. So
-//! there a call leaves the stack only where it would block.
+//! then, and make calls on files elsewhere. `fibre-libc` replaces the system's library under code
+//! that does not know of fibres, and that may hold something of its kernel thread during a call. So
+//! there a call leaves the stack only if it would block.
 
 use crate::posix::quick::make_here;
 use crate::posix::syscall::Syscall;
@@ -16,9 +16,9 @@ use std::os::fd::{BorrowedFd, RawFd};
 /// When calls let other fibres run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switching {
-    /// Also when they would not block.
+    /// Even when they would not block.
     Freely,
-    /// Only where they would block.
+    /// Only when they would block.
     OnlyToWait,
 }
 
@@ -55,7 +55,7 @@ impl Switching {
         Ok(())
     }
 
-    /// Makes a call that ends in a foreseeable time, such as one on a file.
+    /// Makes a call that ends in a foreseeable time, such as a call on a file.
     ///
     /// # Errors
     ///

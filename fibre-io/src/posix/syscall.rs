@@ -1,5 +1,5 @@
-//! A system call with its arguments, as a program has made it: on a plain thread it is made as it
-//! is, and where it may block its thread, on one of a pool.
+//! A system call with its arguments, as a program has made it. A plain thread makes it as it is; if
+//! it may block its thread, a pool thread makes it.
 
 use crate::posix::worker::until_cancelled;
 use crate::raw::{Call, Failure, patiently};
@@ -10,7 +10,8 @@ use rustix::io::Errno;
 use std::ffi::c_long;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// A system call. What its arguments point to stays valid while the program's call lasts.
+/// A system call. The memory that its arguments point to stays valid while the program's call
+/// lasts.
 #[derive(Debug, Clone, Copy)]
 pub struct Syscall {
     /// The kernel's number for the call.
@@ -78,7 +79,7 @@ impl Syscall {
         Ok(blocking(|| self.endure())?)
     }
 
-    /// [`elsewhere`](Self::elsewhere) for calls that wait for what others do.
+    /// [`elsewhere`](Self::elsewhere) for calls that wait for others.
     pub fn patiently(self) -> Result<usize, Failure> {
         cancellation_point()?;
         Ok(patiently(|| self.endure())?)

@@ -1,8 +1,8 @@
 //! Descriptors that a call of the program's has for as long as it waits.
 //!
-//! The program does not know of them. So it may close one (programs close what they do not know),
-//! and then the number is another descriptor's: whoever waits for it is told `EBADF`, and leaves
-//! the number alone.
+//! The program does not know of them. So it may close one (programs close descriptors that they do
+//! not know), and then the number belongs to another descriptor: the waiting call gets `EBADF`, and
+//! does not touch the number any more.
 
 use crate::raw::{Failure, Known, close, made, wait};
 use crate::readiness::Readiness;

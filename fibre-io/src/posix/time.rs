@@ -1,16 +1,16 @@
-//! Times of clocks, as what a sleep ends at.
+//! Times of clocks, as the end of a sleep.
 
 use super::memory::duration;
 use fibre_core::{Limit, WallTime};
 use libc::{clockid_t, timespec};
 use rustix::io::Errno;
 
-/// Until when to sleep by a clock: for a time, or until it shows it.
+/// Until when to sleep by a clock: for a duration, or until the clock shows a time.
 ///
 /// # Errors
 ///
 /// `EINVAL` for a clock that is not known or does not go on while one sleeps, and for what is no
-/// time; `ENOTSUP` for the process' CPU time.
+/// time; `ENOTSUP` for the process's CPU time.
 pub fn limit(clock: clockid_t, absolute: bool, time: &timespec) -> Result<Limit, Errno> {
     match clock {
         libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME | libc::CLOCK_TAI => {}

@@ -1,19 +1,19 @@
-//! Threads that make calls of the system for fibres: calls that wait for what others do, in this
-//! process or in another one.
+//! Threads that make system calls for fibres: calls that wait for others, in this process or in
+//! another one.
 //!
-//! A [`Worker`] is a kernel thread that one fibre has for itself as long as it keeps it. So what
-//! belongs to the thread belongs to the fibre: a lock of the system that knows its owner knows this
-//! thread. A free worker waits for the next fibre, and ends after a while.
+//! A [`Worker`] is a kernel thread that one fibre has for itself as long as it keeps it. So
+//! whatever belongs to the thread belongs to the fibre: a system lock that knows its owner knows
+//! this thread. A free worker waits for the next fibre, and ends after a while.
 //!
-//! A call lies in the frame of the fibre that waits for it, in any case: a fibre that is cancelled
-//! meanwhile has the call interrupted, and goes on when it has returned. So a call may borrow, and
-//! nothing that it has taken (a permit, a message) is lost.
+//! A call lies in the frame of the waiting fibre. Even a fibre that is cancelled meanwhile only
+//! interrupts the call, and goes on when it has returned. So a call may borrow, and nothing that it
+//! has taken (a permit, a message) is lost.
 //!
-//! A forked child, or a thread that is no fibre, makes its calls itself: [`is_own_thread`].
+//! A forked child, or a plain thread, makes its calls itself: [`is_own_thread`].
 //!
-//! The system may have no thread left. A fibre then looks again and again for one that other fibres
-//! have given back, and meanwhile tries what it can without a wait (`take_or`). It never blocks
-//! its processor, as the fibres that could end the wait may run there.
+//! The system may have no thread left. A fibre then looks again and again for a thread that another
+//! fibre has given back, and meanwhile does what it can without waiting (`take_or`). It never
+//! blocks its processor, as the fibres that could end the wait may run there.
 
 use crate::posix::interrupt::{interrupt, interruptible};
 use fibre_core::internal::start_helper;

@@ -1,9 +1,9 @@
-//! Writing bytes, to whatever it is: as [`super::read`], but a call that waits writes all it is
+//! Writing bytes to any descriptor: like [`super::read`], but a call that waits writes all it is
 //! given.
 //!
 //! On a socket, nothing here raises SIGPIPE: a writer without a reader gets `EPIPE`, and a server
-//! does not end because a client has. On a pipe, the kernel raises it; what becomes of a signal
-//! that processors block is the library's affair.
+//! does not end because a client has. On a pipe, the kernel raises it; the library decides what
+//! happens to a signal that processors block.
 
 use super::read::{HERE, NOWAIT, unknown_if_refused};
 use super::send::send_all;

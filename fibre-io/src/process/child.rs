@@ -23,8 +23,8 @@ pub(super) const MAX_PAUSE: Duration = Duration::from_millis(50);
 
 /// A child process. See [`std::process::Child`].
 ///
-/// One that is dropped runs on, unless [`kill_on_drop`](super::Command::kill_on_drop) says
-/// otherwise; when it ends, it stays a zombie until this process ends.
+/// A dropped child runs on, unless [`kill_on_drop`](super::Command::kill_on_drop) says otherwise;
+/// when it ends, it stays a zombie until this process ends.
 ///
 /// ```
 /// use fibre::process::{Command, Stdio};
@@ -39,11 +39,11 @@ pub(super) const MAX_PAUSE: Duration = Duration::from_millis(50);
 /// ```
 #[derive(Debug)]
 pub struct Child {
-    /// What is written to it, if it is a pipe.
+    /// Its standard input, if that is a pipe.
     pub stdin: Option<PipeWriter>,
-    /// What it writes, if it is a pipe.
+    /// Its standard output, if that is a pipe.
     pub stdout: Option<PipeReader>,
-    /// What it writes to its standard error, if it is a pipe.
+    /// Its standard error, if that is a pipe.
     pub stderr: Option<PipeReader>,
     /// The process.
     pub(super) process: Process,
@@ -101,11 +101,11 @@ impl Child {
         self.process.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Waits for its end; first it closes what is written to it. Blocks the fibre, or the thread if
-    /// the caller is not a fibre.
+    /// Closes its standard input, and waits for its end. Blocks the fibre, or the thread if the
+    /// caller is not a fibre.
     ///
-    /// The end is seen at once; up to 50 ms late if there was no descriptor left for the process
-    /// (`pidfd`), or a sandbox forbids to have one.
+    /// The call notices the end at once, or up to 50 ms late if there was no descriptor left for
+    /// the process (`pidfd`), or a sandbox forbids it.
     ///
     /// # Errors
     ///
@@ -163,8 +163,8 @@ impl Child {
         Ok(self.ended)
     }
 
-    /// Waits for its end and for all that it writes, into pipes that are still here. Blocks the
-    /// fibre (or thread).
+    /// Waits for its end and for all its output, from pipes that are still here. Blocks the fibre
+    /// (or thread).
     ///
     /// # Errors
     ///

@@ -25,8 +25,8 @@ pub struct ChildArm<'a> {
 }
 
 impl Child {
-    /// [`wait`](Self::wait) as an arm of `select!`, which does not close the child's standard
-    /// input, as the selection may be in the midst of writing to it.
+    /// [`wait`](Self::wait) as an arm of `select!`. It does not close the child's standard input,
+    /// as the selection may be writing to it.
     ///
     /// ```
     /// use fibre::process::Command;

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
-/// A program to be started. See [`std::process::Command`], which it is made of: what has no method
-/// here is set there, and converted.
+/// A program to be started. It wraps [`std::process::Command`]: for settings without a method here,
+/// set up that one and convert it.
 ///
 /// ```
 /// use fibre::process::Command;
@@ -82,21 +82,21 @@ impl Command {
         self
     }
 
-    /// What it reads. Default: what this program reads; nothing for [`output`](Self::output).
+    /// Its standard input. Default: this program's; nothing for [`output`](Self::output).
     pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Self {
         self.inner.stdin(stdin);
         self.set[0] = true;
         self
     }
 
-    /// Where it writes. Default: where this program does; a pipe for [`output`](Self::output).
+    /// Its standard output. Default: this program's; a pipe for [`output`](Self::output).
     pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Self {
         self.inner.stdout(stdout);
         self.set[1] = true;
         self
     }
 
-    /// Where its errors go. Default: where this program's do; a pipe for [`output`](Self::output).
+    /// Its standard error. Default: this program's; a pipe for [`output`](Self::output).
     pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Self {
         self.inner.stderr(stderr);
         self.set[2] = true;
@@ -111,14 +111,14 @@ impl Command {
         self
     }
 
-    /// What it is made of, to look at.
+    /// The wrapped command, to look at.
     #[must_use]
     pub fn as_std(&self) -> &std::process::Command {
         &self.inner
     }
 
-    /// What it is made of, to change. Where it reads and writes is to be set here, if
-    /// [`output`](Self::output) is to know of it.
+    /// The wrapped command, to change. Set its standard streams with this type's methods instead,
+    /// so that [`output`](Self::output) knows of them.
     pub fn as_std_mut(&mut self) -> &mut std::process::Command {
         &mut self.inner
     }
@@ -146,7 +146,7 @@ impl Command {
         self.spawn()?.wait()
     }
 
-    /// Starts the program, and waits for its end and for all that it writes. Blocks the fibre (or
+    /// Starts the program, and waits for its end and for all its output. Blocks the fibre (or
     /// thread).
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl Command {
     /// far as [`kill_on_drop`](Self::kill_on_drop) can.
     /// Blocks the fibre (or thread).
     ///
-    /// Both outputs are read at the same time, however much comes through either.
+    /// It reads both outputs at the same time, however much either has.
     ///
     /// ```
     /// use fibre::process::Command;

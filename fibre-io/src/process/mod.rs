@@ -1,7 +1,7 @@
 //! Child processes, after `std::process`: the same names and meanings, but calls block the fibre.
 //!
-//! A fibre waits for a child by a descriptor (`pidfd`), and the child's pipes are the runtime's.
-//! The child is started on a thread that may block. It gets signals as this program does, though
+//! A fibre waits for a child on a descriptor (`pidfd`), and the child's pipes are the runtime's. A
+//! thread that may block starts the child. The child gets signals as this program does, although
 //! processors block them.
 //!
 //! Files:

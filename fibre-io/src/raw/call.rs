@@ -1,13 +1,13 @@
-//! The funnel for raw numbers: a call that does not wait, made to wait.
+//! The funnel for raw numbers: makes a non-blocking call wait.
 //!
-//! Its [`Policy`] is the one of objects, except for what only a number has:
+//! Its [`Policy`] is that for objects, except for peculiarities of numbers:
 //!
 //! * The descriptor decides whether a call waits (`O_NONBLOCK`), and how long, if it has time-outs.
-//!   The kernel is asked for both when the call would have to wait, as other code may change them
-//!   at any time.
-//! * A descriptor that was found may be closed unseen, so its registration is confirmed when a call
+//!   The call asks the kernel for both when it would have to wait, as other code may change them at
+//!   any time.
+//! * A descriptor that was found may be closed unseen, so a call confirms its registration when it
 //!   would block. Registering it once more brings an event for the present state, and the operation
-//!   may still have to wait then; so that is done once for each call.
+//!   may still have to wait then; so each call does this once.
 //! * The descriptor may be closed while the call waits. Then the call must not try again: it enters
 //!   the number for all tries but the first.
 
@@ -80,7 +80,7 @@ impl<'fd> Call<'fd> {
     }
 
     /// The call with nothing before its first try, whatever its gate says. So it leaves the stack
-    /// only where it would block.
+    /// only if it would block.
     #[must_use]
     pub fn trying_first(self) -> Self {
         let progress = self.progress.trying_first();
@@ -215,9 +215,9 @@ impl<'fd> Call<'fd> {
 
     /// Makes a system call that may block its thread without limit, on a thread of its own. The
     /// call gets a duplicate of the descriptor. So it keeps its descriptor when the number is
-    /// closed and reused, as a system call does that has begun. If there are no descriptors left,
-    /// it gets the number itself. Blocks the fibre; cancellation does not end it. Outside a fibre,
-    /// just makes the call.
+    /// closed and reused, as a running system call does. If there are no descriptors left, it gets
+    /// the number itself. Blocks the fibre; cancellation does not end it. Outside a fibre, just
+    /// makes the call.
     ///
     /// # Errors
     ///

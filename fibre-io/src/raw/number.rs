@@ -224,9 +224,9 @@ pub fn made(fd: BorrowedFd<'_>, known: Known) {
     }
 }
 
-/// Records that a system call of the caller's has just made this descriptor. Nothing is known of
-/// it. Waiters for an earlier descriptor of its number are told, and its kind will be found out
-/// when it is used. Blocks nothing.
+/// Records that a system call of the caller's has just made this descriptor, of an unknown kind.
+/// Wakes waiters for an earlier descriptor of its number; the first use finds out its kind. Blocks
+/// nothing.
 pub fn renewed(fd: BorrowedFd<'_>) {
     let Some(slot) = Slot::existing(fd.as_raw_fd()) else {
         return;
@@ -238,9 +238,9 @@ pub fn renewed(fd: BorrowedFd<'_>) {
     }
 }
 
-/// Closes a descriptor by `call`: a system call that closes it, or puts another one into its place,
-/// like `dup3`. Calls that wait for the descriptor fail with `EBADF`. No call that was made on it
-/// touches a descriptor that gets the number afterwards. Blocks only as far as `call` does.
+/// Closes a descriptor with `call`: a system call that closes it, or replaces it, like `dup3`.
+/// Calls that wait for the descriptor fail with `EBADF`. No call on it touches a descriptor that
+/// gets the number afterwards. Blocks only as far as `call` does.
 ///
 /// ```
 /// use fibre::io::raw;

@@ -3,16 +3,15 @@
 //! A wait reports the present state (level semantics), and asks the kernel by `poll(2)` only if it
 //! has to:
 //!
-//! * Nothing is known of the direction, or there was an event that no call of this runtime has used
-//!   up: it asks. If there is nothing, asking has used the event up.
-//! * The direction is known to be drained, by a call of this runtime that took less than it could
-//!   have, or by asking: it waits at the gate, without a system call.
+//! * The direction's state is unknown, or no call of this runtime has used up an event: it asks. If
+//!   there is nothing, asking has used the event up.
+//! * The direction is known to be drained, from a call of this runtime that took less than it could
+//!   have, or from asking: it waits at the gate, without a system call.
 //! * The event that ends such a wait came after that, so the direction is ready. No question is
 //!   needed, unless the event also reports an error or an end.
 //!
-//! So a program that waits, reads what there is by calls of this runtime, answers, and waits again,
-//! makes no system call for its waits. A program that reads by calls of its own makes one for each
-//! wait.
+//! So a program that waits, reads with calls of this runtime, answers, and waits again, makes no
+//! system call for its waits. A program that reads with calls of its own makes one for each wait.
 
 use super::call::Call;
 use super::failure::Failure;

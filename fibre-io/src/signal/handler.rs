@@ -1,13 +1,13 @@
 //! The handler of all signals that have waiters.
 //!
-//! The handler counts, and writes to an eventfd. Both may be done in a handler, at any moment, on
-//! any stack. Both use statics that never go away, so the handler cannot race with the end of any
-//! object. Each waiter remembers the counts that it has seen, and has a duplicate of the eventfd,
-//! which is never read and reports each write to all of them.
+//! The handler counts, and writes to an eventfd. A handler may do both at any moment, on any stack.
+//! Both use statics that never go away, so the handler cannot race with the end of an object. Each
+//! waiter remembers the counts that it has seen, and has a duplicate of the eventfd, which is never
+//! read and reports each write to all of them.
 //!
-//! The handler that was there before is called, too. When a signal has no waiters left, the earlier
-//! handler is put back, unless other code has installed another one over this one since, which may
-//! call this one.
+//! The handler also calls the handler that was there before. When a signal has no waiters left, the
+//! earlier handler is restored, unless other code has installed another one over this one since,
+//! which may call this one.
 //!
 //! # Memory ordering
 //!

@@ -1,8 +1,8 @@
 //! Signals as values: a fibre waits for them like for anything else.
 //!
 //! `signalfd` gets only signals that *every* thread of the process blocks, and all children inherit
-//! that block. So this module uses a handler instead (`handler`), which any thread may run that
-//! does not block the signal. Processors block all signals that are not faults, so the handler
+//! that block. So this module uses a handler instead (`handler`); any thread that does not block
+//! the signal may run it. Processors block all signals that are not faults, so the handler
 //! interrupts no fibre: usually the main thread runs it. `number` has signals by number and name.
 
 mod handler;
@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 
 /// Signals that come from now on, one after the other.
 ///
-/// While it lives, these signals do not do what they do by default. Several arrivals of one signal
-/// that have not been taken count as one, as with the kernel. Each of several objects gets the same
+/// While it lives, these signals do not have their default effect. Several arrivals of one signal
+/// that have not been taken count as one, as in the kernel. Each of several objects gets the same
 /// signal; several fibres that wait in one object share what comes.
 ///
-/// When the last one for a signal is dropped, what the signal did before is put back, unless
-/// another library has installed a handler since; then a signal that is still on its way does that.
-/// A handler that was there before is called all the same.
+/// When the last one for a signal is dropped, the signal's earlier effect is restored, unless
+/// another library has installed a handler since; a signal that is still on its way then has that
+/// effect. A handler that was there before is called in any case.
 ///
 /// ```
 /// use fibre::signal::{SIGUSR1, SIGUSR2, Signals};
@@ -219,9 +219,9 @@ impl<'a> IntoIterator for &'a Signals {
     }
 }
 
-/// Waits for Ctrl-C (SIGINT), which does not end the process meanwhile; afterwards it does so
-/// again. Blocks the fibre, or the thread if the caller is not a fibre. A program that wants to
-/// hear of the second one, too, keeps [`Signals`].
+/// Waits for Ctrl-C (SIGINT). It does not end the process during the call; afterwards it does so
+/// again. Blocks the fibre, or the thread if the caller is not a fibre. A program that also wants
+/// the second one keeps [`Signals`].
 ///
 /// ```no_run
 /// fibre::signal::ctrl_c()?;

@@ -14,7 +14,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signal(i32);
 
-/// Signals that there may be, and one, as the kernel counts from one.
+/// The number of signals plus one, as the kernel counts from one.
 pub const SIGNALS: usize = 65;
 
 impl Signal {

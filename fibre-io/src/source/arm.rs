@@ -1,9 +1,9 @@
 //! Operations on a descriptor as arms of selections.
 //!
 //! An arm tries its operation through the funnel, in a turn that is over. If the operation would
-//! block, the descriptor is registered, and the arm waits at the gate like any call: unless the
-//! gate says that the direction is ready, which is an event since the try. A woken arm tries again.
-//! If it finds nothing, it waits again in front of the others, as calls do.
+//! block, the descriptor is registered, and the arm waits at the gate like any call, unless the
+//! gate says that the direction is ready: then an event has come since the try. A woken arm tries
+//! again. If it finds nothing, it waits again in front of the others, as calls do.
 
 use super::Source;
 use crate::funnel::{Direction, Left, Policy, Progress, TOLD};

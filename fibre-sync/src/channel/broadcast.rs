@@ -1,9 +1,9 @@
 //! A channel that gives every value to every receiver.
 //!
 //! The values lie in a ring, each counted with the receivers that have not had it yet. A receiver
-//! has a place in the sequence of all values. As receivers take values in order, those that nobody
-//! wants any more are the oldest ones, and leave the ring at once. A value that is overwritten is
-//! *missed* by the receivers that have not had it, which learn how many they missed.
+//! has a place in the sequence of all values. As receivers take values in order, the values that
+//! nobody wants any more are the oldest ones, and leave the ring at once. A value that is
+//! overwritten is *missed* by the receivers that have not had it; they learn how many they missed.
 //!
 //! The ring is made of [`chunks`](super::chunks), so that no value moves when it grows, and nothing
 //! is allocated or freed under the lock. Values are allocated, dropped and cloned without it, too.
@@ -43,7 +43,7 @@ struct State<T> {
 pub struct Received<T> {
     /// The value.
     pub value: T,
-    /// How many values before it were overwritten, since this receiver did not take them in time.
+    /// How many values before it were overwritten because this receiver was too slow.
     pub missed: u64,
 }
 
@@ -119,7 +119,7 @@ impl<T> State<T> {
     }
 }
 
-/// A channel whose receivers each get every value that is sent from then on, in the same order.
+/// A channel that gives every receiver all values that are sent from then on, in the same order.
 /// Sending never waits: a receiver that is `capacity` values behind misses the oldest one, and is
 /// [told](Received::missed). The memory for `capacity` values, 16 bytes each, is allocated when it
 /// is first used, for 1024 values at a time; each value is allocated, too.
@@ -212,7 +212,7 @@ impl<T> BroadcastSender<T> {
         self.0.state.lock().receivers
     }
 
-    /// How many values are in the channel, since some receiver has not had them.
+    /// How many values are in the channel: some receiver has not had them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.state.lock().ring.len()
@@ -348,7 +348,7 @@ impl<T: Clone> BroadcastReceiver<T> {
 }
 
 impl<T> BroadcastReceiver<T> {
-    /// How many values there are that it has not had, without those that were overwritten.
+    /// How many values it has not had yet, without those that were overwritten.
     #[must_use]
     pub fn len(&self) -> usize {
         let state = self.channel.state.lock();

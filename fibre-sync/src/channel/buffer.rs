@@ -6,16 +6,16 @@
 //! rings that run empty are freed. So a channel that has been busy for a while has one large enough
 //! ring, and allocates no more. Values are never copied from ring to ring.
 //!
-//! A bounded channel of more than [`LARGEST`] values grows by rings of [`PIECE`], as it may never
-//! be full. Rings that run empty become spare rings at the end of its chain. A channel that has
-//! been full must never need memory again, since a receiver moves a waiting sender's value into the
-//! room it has made, under the lock. So while there are fewer rings than one more than the values
-//! fill, no value is put in without a spare ring. As many consecutive values are never on more
-//! rings than that. And if a value is taken before another one is put in, the first ring is left
-//! when the last one is full.
+//! A bounded channel of more than [`LARGEST`] values grows by rings of [`PIECE`], since it may
+//! never be full. Rings that run empty become spare rings at the end of its chain. A channel that
+//! has been full must never need memory again, since a receiver moves a waiting sender's value into
+//! the room it has made, under the lock. So the channel needs one ring more than its values fill:
+//! until it has that many, no value is put in without a spare ring. As many consecutive values are
+//! never on more rings than that. And if a value is taken before another one is put in, the first
+//! ring is left when the last one is full.
 //!
-//! A value that is given back is put before all others, in an *extra* ring of its own. It takes no
-//! room from others; so a channel is full only if it has been filled by senders.
+//! A value that is given back goes before all others, in an *extra* ring of its own. It takes no
+//! room from others, so only senders can fill a channel.
 //!
 //! The buffer is used under a lock that is held for a few instructions only. So it neither
 //! allocates nor frees memory: its user does, outside of the lock.
@@ -33,7 +33,7 @@ const LARGEST: usize = 1 << 14;
 /// The room of each ring of a bounded channel with more room than that.
 const PIECE: usize = 1 << 10;
 
-/// A block of memory with room for some values, used in a circle.
+/// A block of memory with room for some values, used as a ring.
 pub(crate) struct Ring<T> {
     slots: Box<[MaybeUninit<T>]>,
     /// The index of the oldest value, if there is one.

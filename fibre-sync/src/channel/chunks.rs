@@ -1,12 +1,12 @@
 //! The ring of a [`broadcast`](super::broadcast()) channel, in chunks.
 //!
-//! A value has its place in the sequence of all that were sent, and keeps it. Places go round in a
-//! number of slots that is a power of two. The slots lie in chunks, which are allocated when the
-//! first value comes to them, and stay. So no value moves. A table has the chunks; it doubles when
-//! all of them are in use, up to as many as the capacity needs, and then its pointers move.
+//! Each value has a fixed place in the sequence of all sent values. Places wrap around in a number
+//! of slots that is a power of two. The slots lie in chunks, which are allocated when their first
+//! value comes, and stay. So no value moves. A table holds the chunks. It doubles when all of them
+//! are in use, up to the capacity, and then its pointers move.
 //!
-//! The ring is used under a short lock. So it neither allocates nor frees: its user makes what
-//! [is missing](Chunks::lacks), without the lock, and drops what comes back.
+//! The ring is used under a short lock. So it neither allocates nor frees: its user allocates what
+//! [is missing](Chunks::lacks) and drops what comes back, both without the lock.
 
 use std::sync::Arc;
 

@@ -37,8 +37,8 @@ macro_rules! what_both_ends_tell {
                 self.channel.is_closed()
             }
 
-            /// Closes the channel for all: no more values can be sent, and the values in it can
-            /// still be received. Blocked senders get their values back. Returns `false` if it was
+            /// Closes the channel for all: nobody can send more values, but receivers still get the
+            /// values in it. Blocked senders get their values back. Returns `false` if it was
             /// closed already. Blocks nothing.
             ///
             /// ```

@@ -1,10 +1,10 @@
 //! Sending and receiving by asynchronous code.
 //!
-//! A task that waits stands in the same line as fibres and threads, with the same place: a value
-//! goes from hand to hand, first come, first served. It may be dropped at any moment, though. A
-//! sender that is dropped takes its value back, unless that has been sent. A receiver that is
-//! dropped with a value in its hand gives it back: to the receiver that has waited longest, or to
-//! the channel, in front of all others ([`Channel::give_back`]).
+//! A waiting task stands in the same line as fibres and threads, with the same kind of place: a
+//! value goes from hand to hand, first come, first served. But a task may be dropped at any moment.
+//! A dropped sender takes its value back, unless that has been sent. A receiver that is dropped
+//! with a value in its hand gives it back: to the receiver that has waited longest, or to the
+//! channel, in front of all others ([`Channel::give_back`]).
 
 use super::errors::{RecvError, SendError};
 use super::shared::Channel;

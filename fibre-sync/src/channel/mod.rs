@@ -34,7 +34,7 @@
 //! | `chunks` | the ring of `broadcast` |
 //! | `news` | how their receivers wait |
 //! | `futures` | sending and receiving by asynchronous code |
-//! | `errors` | why not |
+//! | `errors` | why a value could not be sent or received |
 
 mod broadcast;
 mod buffer;
@@ -66,9 +66,9 @@ pub use watch::{ChangedArm, WatchReceiver, WatchSender, watch};
 use shared::Channel;
 use std::sync::Arc;
 
-/// A channel with room for `capacity` values. It allocates the memory with the first value that
-/// stays in it; for more than 16384 values piece by piece, as they come. It keeps that memory.
-/// `usize::MAX` is any number, as in [`unbounded`]. With zero it is a [`rendezvous`] channel.
+/// A channel with room for `capacity` values. The first value that stays in it allocates the
+/// memory; above 16384 values memory grows piece by piece. The channel keeps that memory.
+/// `usize::MAX` means any number, as in [`unbounded`]. With zero it is a [`rendezvous`] channel.
 ///
 /// ```
 /// let (sender, receiver) = fibre::channel::bounded(1);

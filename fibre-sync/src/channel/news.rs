@@ -1,8 +1,8 @@
 //! How the receivers of [`watch`](super::watch()) and [`broadcast`](super::broadcast()) wait for
 //! what is new.
 //!
-//! What a sender has to say concerns all receivers, and each has its own place in the sequence. So
-//! a sender wakes all that wait, and a receiver that wakes looks for itself.
+//! A sender's news concerns all receivers, and each has its own place in the sequence. So a sender
+//! wakes all waiting receivers, and each of them looks for itself.
 
 use super::errors::RecvTimeoutError;
 use crate::wait_list::{ListWait, Locked, WaitList};

@@ -1,4 +1,4 @@
-//! A channel for one value: an answer, say.
+//! A channel for one value, such as an answer.
 //!
 //! It is a channel with room for one value. Sending consumes the sending end, so it never blocks.
 
@@ -118,7 +118,7 @@ impl<T> OneshotReceiver<T> {
         self.0.recv_within(limit)
     }
 
-    /// Refuses the value: the sender gets it back, unless it has been sent already.
+    /// Refuses the value: the sender gets it back, unless it was sent already.
     pub fn close(&self) {
         self.0.close();
     }

@@ -60,8 +60,7 @@ impl<T> Receiver<T> {
         self.channel.recv(Limit::None).map_err(|_closed| RecvError)
     }
 
-    /// Receives a value if there is one in the channel, or in the hands of a blocked sender.
-    /// Blocks nothing.
+    /// Receives a value if the channel or a blocked sender has one. Blocks nothing.
     ///
     /// ```
     /// use fibre::channel::{TryRecvError, unbounded};
@@ -118,12 +117,13 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Receives as [`recv`](Self::recv) does, in asynchronous code of any executor. A task that
-    /// waits stands in one line with fibres and threads.
+    /// Receives as [`recv`](Self::recv) does, in asynchronous code of any executor. A waiting task
+    /// stands in one line with fibres and threads.
     ///
-    /// It may be dropped at any moment, as the loser of a selection say, and loses no value: one
-    /// that it was handed already goes to the next receiver, or back into the channel, in front of
-    /// all others. A rendezvous channel holds such a value until somebody receives it.
+    /// The future may be dropped at any moment, for instance by a selection that chooses another
+    /// one, and no value is lost: a value that it was handed already goes to the next receiver, or
+    /// back into the channel, in front of all others. A rendezvous channel holds such a value until
+    /// somebody receives it.
     ///
     /// ```
     /// let (sender, receiver) = fibre::channel::rendezvous();

@@ -40,8 +40,8 @@ impl<T> Sender<T> {
     }
 
     /// Sends a value. Blocks the fibre, or the thread if the caller is not a fibre, while the
-    /// channel is full; a rendezvous channel is full until a receiver comes. Into an unbounded
-    /// channel it never blocks.
+    /// channel is full; a rendezvous channel is full until a receiver comes. An unbounded channel
+    /// never blocks it.
     ///
     /// Other fibres of the processor may run before it returns even if there is room (see
     /// [`yield_point`](fibre_core::internal::yield_point)).
@@ -119,9 +119,9 @@ impl<T> Sender<T> {
         })
     }
 
-    /// Sends as [`send`](Self::send) does, in asynchronous code of any executor. A task that waits
-    /// stands in one line with fibres and threads. If it is dropped before it has returned, the
-    /// value has been sent or is dropped with it.
+    /// Sends as [`send`](Self::send) does, in asynchronous code of any executor. A waiting task
+    /// stands in one line with fibres and threads. If the future is dropped before it has returned,
+    /// the value has been sent or is dropped with it.
     ///
     /// ```
     /// let (sender, receiver) = fibre::channel::bounded(1);

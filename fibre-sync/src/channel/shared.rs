@@ -1,12 +1,12 @@
 //! A channel, as both of its ends share it: blocking calls, and closing.
 //!
 //! A caller that cannot go on puts a [`Place`] into its frame and into one of the channel's two
-//! lists. It does so under the lock that it held when it saw that it could not go on. The rest is
-//! explained in [`state`](super::state); why there is a lock at all, in docs/decisions/0017.
+//! lists. It does so under the same lock that it held when it saw that it could not go on.
+//! [`state`](super::state) explains the rest; docs/decisions/0017 says why there is a lock at all.
 //!
 //! The channel closes when the last handle of one of its ends is dropped, or by a call. The handles
-//! of both ends own its memory, so a caller in a call keeps it alive. That is why waiters may be
-//! woken one by one, with the lock taken again in between.
+//! of both ends own its memory, so a caller keeps it alive during a call. That is why the closer
+//! may wake waiters one by one, and take the lock again in between.
 
 use super::buffer::Ring;
 use super::state::{Offered, Place, State, Taken};

@@ -2,8 +2,8 @@
 //!
 //! A value goes one of three ways. A sender puts it into the buffer. Or a sender puts it into the
 //! slot of a waiting receiver. Or a receiver takes it out of the slot of a waiting sender, and puts
-//! it into the room it has made, or in a rendezvous channel takes it at once. In the two latter
-//! cases the waiter has nothing left to do when it goes on, and takes no lock again.
+//! it into the room it has made, or in a rendezvous channel takes it at once. In the last two cases
+//! the waiter has nothing left to do when it goes on, and does not take the lock again.
 //!
 //! A waiter shows a [`Slot`], which lies in its frame: empty, to be filled; or full, to be emptied.
 //! The waker that claims the waiter owns the slot until it resumes the waiter. So the slot says how

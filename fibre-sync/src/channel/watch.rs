@@ -1,11 +1,10 @@
 //! A channel for a value that changes: receivers see the latest one.
 //!
-//! The value lies in a read-write lock. How often it was changed is the *version*, which a sender
-//! counts up while it has the lock for writing; so what a receiver reads has the version that it
-//! sees meanwhile. The sender has given that lock back before it looks for receivers that wait:
-//! these may be thousands, and others can read meanwhile. It takes the short lock of their list
-//! after it has counted, and a receiver compares versions under that lock, so none sleeps over a
-//! change.
+//! The value lies in a read-write lock. Its *version* counts the changes: a sender increments it
+//! while it has the lock for writing, so a receiver that reads sees a value and its version
+//! together. The sender releases that lock before it looks for waiting receivers: there may be
+//! thousands, and others can read meanwhile. It takes the short lock of their list after it has
+//! counted, and a receiver compares versions under that lock, so none sleeps through a change.
 
 use super::errors::{RecvError, RecvTimeoutError, SendError};
 use super::news::{News, leave, wait_for};
@@ -120,9 +119,9 @@ impl<T> WatchSender<T> {
         old
     }
 
-    /// Changes the value in its place, if `change` says that it does; returns what it said. Blocks
-    /// as [`send`](Self::send). `change` should not block: readers wait meanwhile. If it panics,
-    /// receivers are not told.
+    /// Calls `change` on the value in place; its result says whether the value has changed, and is
+    /// returned. Blocks as [`send`](Self::send). `change` should not block: readers wait meanwhile.
+    /// If it panics, receivers are not told.
     ///
     /// ```
     /// let (load, mut seen) = fibre::channel::watch(vec![0; 4]);
@@ -209,7 +208,7 @@ impl<T> WatchReceiver<T> {
         }
     }
 
-    /// Waits for a value that it has not seen, and takes it for seen; [`read`](Self::read) it then.
+    /// Waits for a value that it has not seen, and marks it as seen; then [`read`](Self::read) it.
     /// Blocks the fibre, or the thread if the caller is not a fibre.
     ///
     /// # Errors
@@ -271,7 +270,7 @@ impl<T> WatchReceiver<T> {
         Ok(())
     }
 
-    /// Waits until the value is as `is_wanted` says, beginning with the present one, and reads it.
+    /// Waits until `is_wanted` accepts the value, beginning with the present one, and reads it.
     /// Blocks the fibre, or the thread if the caller is not a fibre.
     ///
     /// ```
@@ -294,8 +293,8 @@ impl<T> WatchReceiver<T> {
     }
 
     /// Like [`wait_for`](Self::wait_for), but gives up after `timeout`, or when the fibre is
-    /// cancelled. A `timeout` of zero, and a cancelled fibre, look once. A sender that is changing
-    /// the value is waited for in any case.
+    /// cancelled. A `timeout` of zero, and a cancelled fibre, look once. It waits for a sender that
+    /// is changing the value in any case.
     ///
     /// ```
     /// use fibre::channel::{RecvTimeoutError, watch};
@@ -352,13 +351,13 @@ impl<T> WatchReceiver<T> {
     }
 
     /// Reads the value. Blocks the fibre (or thread) while a sender changes it. Senders wait until
-    /// the guard is dropped, so do not keep it over what blocks.
+    /// the guard is dropped, so do not keep it across calls that block.
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.channel.value.read()
     }
 
-    /// [`read`](Self::read), and takes the value for seen.
+    /// [`read`](Self::read), and marks the value as seen.
     #[track_caller]
     pub fn read_and_update(&mut self) -> RwLockReadGuard<'_, T> {
         let value = self.channel.value.read();

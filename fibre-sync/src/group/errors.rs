@@ -1,14 +1,14 @@
-//! Why a group has not succeeded.
+//! Why a group has failed.
 
 use std::error::Error;
 use std::fmt;
 
-/// Why a [`group`](crate::group()) has not succeeded: what came first.
+/// Why a [`group`](crate::group()) has failed: the first cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupError<E> {
     /// A fibre, or the body, has returned this error.
     Failed(E),
-    /// The time of the group, or that of a limit around it, was over.
+    /// The time of the group, or of a limit around it, was over.
     TimedOut,
     /// The group, or the fibre that waited for it, was cancelled.
     Cancelled,

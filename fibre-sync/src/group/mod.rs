@@ -1,17 +1,17 @@
-//! Groups of fibres that succeed or fail together; `errors` has what a failed group returns, `arms`
-//! what its body may select.
+//! Groups of fibres that succeed or fail together; `errors` has the errors of a failed group,
+//! `arms` the arms that its body may select.
 //!
 //! A group is a [`scope`], a [`CancelToken`] that all of its fibres have, and a
 //! [members](crate::members::Members) of them: how many run, what they have returned, and what the
 //! first failure was. The first failure cancels the token; whatever comes later is a consequence,
-//! and is dropped. A group that is within a time-out, or in a fibre that has a token, hands both
-//! on: its fibres begin in the scopes that the group's call is in ([`ScopeSet`]), and its token is
-//! a child of the fibre's.
+//! and is dropped. A group within a time-out, or in a fibre with a token, passes both on: its
+//! fibres begin in the scopes around the group's call ([`ScopeSet`]), and its token is a child of
+//! the fibre's.
 //!
 //! A group ends in three steps. The body returns, fails, or is unwound. The caller then waits for
-//! the fibres, and notices the end of the time and its own cancellation meanwhile, which it passes
-//! on as a failure. And the scope waits for those that have not ended even so, without limits, as
-//! they borrow from the caller.
+//! the fibres. Meanwhile it notices the end of the time and its own cancellation, and passes either
+//! on as a failure. Last, the scope waits for the remaining fibres without limits, as they borrow
+//! from the caller.
 
 mod arms;
 mod errors;
@@ -32,15 +32,14 @@ use std::time::{Duration, Instant};
 /// may borrow what outlives this call. Blocks the fibre, or the thread if the caller is not a
 /// fibre.
 ///
-/// **The first error cancels the rest**, be it a fibre's or the body's, and so does a panic. It is
-/// the error of the group. Fibres that have been cancelled end as
-/// [`CancelToken`] says: their calls that can fail do, and in a
-/// [`cancellable`](GroupBuilder::cancellable) group, the others are unwound. The body is not
-/// cancelled by the failure of a fibre: [`next`](Group::next) returns `None`, and
-/// [`spawn`](Group::spawn) starts no more.
+/// **The first error cancels the other fibres**, whether a fibre or the body returns it, and so
+/// does a panic. It is the error of the group. Cancelled fibres end as [`CancelToken`] says: their
+/// calls that can fail do, and in a [`cancellable`](GroupBuilder::cancellable) group, the others
+/// are unwound. The body is not cancelled by the failure of a fibre: [`next`](Group::next) returns
+/// `None`, and [`spawn`](Group::spawn) starts no more.
 ///
-/// A group within a `fibre::timeout` or a group has that one's limit, and is cancelled with it; so
-/// are its fibres. A `fibre::shield` around the call keeps both from the group, too.
+/// A group within a `fibre::timeout` or another group has the outer limit, too, and is cancelled
+/// with it, as are its fibres. A `fibre::shield` around the call keeps both from the group.
 ///
 /// ```
 /// let words = ["a", "bc", "def"];
@@ -58,8 +57,8 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 ///
-/// [`GroupError`]: the first error, the end of the time, or cancellation. What a fibre returns
-/// after the end of the time comes too late, and counts as that.
+/// [`GroupError`]: the first error, the end of the time, or cancellation. A result that comes after
+/// the end of the time is too late, and the group has timed out.
 ///
 /// # Panics
 ///
@@ -74,7 +73,7 @@ where
     Group::builder().run(body)
 }
 
-/// What a group is to be like; made by [`Group::builder`].
+/// The settings of a group; made by [`Group::builder`].
 #[derive(Debug, Clone, Default)]
 pub struct GroupBuilder {
     /// The most fibres at once.
@@ -96,9 +95,9 @@ impl GroupBuilder {
         self
     }
 
-    /// So much time from now on, for the body and for all fibres, as by `fibre::timeout`: in a
-    /// program that is built with `panic = "abort"`, its end in a call that cannot fail ends the
-    /// process, with words that say why. Default: as much as the caller has.
+    /// The time from now on for the body and all fibres, as with `fibre::timeout`. If it ends in a
+    /// call that cannot fail, in a program built with `panic = "abort"`, the process ends with a
+    /// message that says why. Default: as much as the caller has.
     #[must_use]
     pub fn timeout(self, duration: Duration) -> Self {
         match Instant::now().checked_add(duration) {
@@ -107,16 +106,16 @@ impl GroupBuilder {
         }
     }
 
-    /// Time until this moment, as by [`timeout`](Self::timeout); the earliest one counts.
+    /// Like [`timeout`](Self::timeout), but until this moment; the earliest one counts.
     #[must_use]
     pub fn deadline(mut self, instant: Instant) -> Self {
         self.deadline = Some(self.deadline.map_or(instant, |other| other.min(instant)));
         self
     }
 
-    /// Whether cancellation of the group ends also those calls of its fibres and of the body that
-    /// cannot fail, as by `fibre::cancellable`; [`run`](Self::run) panics if the program is built
-    /// with `panic = "abort"`. Default: no, unless the caller is in such a group or call.
+    /// Whether cancellation of the group also ends those calls of its fibres and body that cannot
+    /// fail, as with `fibre::cancellable`; [`run`](Self::run) panics if the program is built with
+    /// `panic = "abort"`. Default: no, unless the caller is in such a group or call.
     #[must_use]
     pub fn cancellable(mut self, yes: bool) -> Self {
         self.cancellable = yes;
@@ -358,8 +357,8 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
     /// Starts a fibre; [`next`](Self::next) and its kin return its result. In a group that has
     /// failed, it drops `f` instead.
     ///
-    /// While the group has as many fibres as it may have, blocks the fibre (or thread); so a fibre
-    /// of the group should not start others in a group with a limit.
+    /// Blocks the fibre (or thread) while the group is at its limit of fibres. So in a group with a
+    /// limit, its fibres should not start others.
     ///
     /// # Panics
     ///

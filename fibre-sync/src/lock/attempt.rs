@@ -1,16 +1,16 @@
 //! Trying for a moment before blocking.
 //!
-//! To block and be woken costs some hundred nanoseconds, and more if a processor goes to sleep. So
-//! a caller that finds a lock taken tries for about as long. It looks again after pauses that get
-//! longer, since each look takes the lock's cache line from the holder. If its processor has other
-//! fibres to run, the caller lets those go first instead of trying for long: a fibre that yields
-//! stays ready and needs no waker.
+//! Blocking and being woken costs some hundred nanoseconds, and more if a processor goes to sleep.
+//! So a caller that finds a lock taken tries for about that long. It looks again after pauses that
+//! get longer, since each look takes the lock's cache line from the holder. If its processor has
+//! other fibres to run, the caller lets those go first instead of trying for long: a fibre that
+//! yields stays ready and needs no waker.
 //!
-//! Where turns are very long ([`Turns`]), to yield would only keep the caller out of the list,
-//! where the unlocker looks for the next holder.
+//! If turns are very long ([`Turns`]), yielding would only keep the caller out of the list, where
+//! the unlocker looks for the next holder.
 //!
-//! A caller leaves a hot lock ([`heat`](super::heat)) alone for as long as a slice, if its
-//! processor has nothing else to do; otherwise it blocks.
+//! A caller stays away from a hot lock ([`heat`](super::heat)) for a slice, if its processor has
+//! nothing else to do; otherwise it blocks.
 
 use super::heat::Turns;
 use super::word::LockWord;

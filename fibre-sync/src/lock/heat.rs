@@ -1,19 +1,19 @@
-//! What a lock's turns are like: whether it does better with one processor for a while, and whether
-//! it is worth a switch to hand it on.
+//! What a lock's turns are like: whether one processor should keep it for a while, and whether
+//! handing it on is worth a switch.
 //!
-//! If a holder takes its lock again as soon as it has given it back, a second processor gains
-//! nothing. The two pass the cache lines of the lock and its data to and fro at each turn, which
-//! takes longer than if one processor did all the turns. So a lock records when it was last taken
-//! after a spin. If that happens again and again within [`OFTEN`], and the spins are short, as its
-//! turns must be then, the lock is *hot*, until no caller has spun for it for [`LASTING`]. A caller
-//! that comes to a hot lock stays away from it for longer than a turn takes (see
-//! [`attempt`](super::attempt)). Its unlocker wakes waiters of its own processor first. So a hot
-//! lock stays with one processor for some ten microseconds, and then with another one. (Lock
+//! If a holder takes its lock again as soon as it has released it, a second processor gains
+//! nothing. The two pass the cache lines of the lock and its data back and forth at each turn,
+//! which takes longer than if one processor did all the turns. So a lock records when it was last
+//! taken after a spin. If that happens again and again within [`OFTEN`], and the spins are short,
+//! then its turns are short, too, and the lock is *hot*. It stays hot until no caller has spun for
+//! it for [`LASTING`]. A caller that comes to a hot lock stays away for longer than a turn takes
+//! (see [`attempt`](super::attempt)). Its unlocker wakes waiters of its own processor first. So a
+//! hot lock stays with one processor for some ten microseconds, and then with another one. (Lock
 //! cohorting, Dice, Marathe and Shavit, 2012, does the same with explicit local locks.)
 //!
-//! The opposite of a hot lock is one with *long turns*. A holder that waited for its turn measures
-//! it (`fibre_core`'s `park/turn.rs`), if others wait when it ends. See
-//! [`queued`](super::queued) for what follows.
+//! The opposite of a hot lock is a lock with *long turns*. A holder that waited for its turn
+//! measures it (`fibre_core`'s `park/turn.rs`), if others wait when it ends.
+//! [`queued`](super::queued) explains the consequences.
 //!
 //! # Memory ordering
 //!
@@ -38,11 +38,11 @@ const VERY_LONG: Duration = Duration::from_micros(10);
 /// How long a lock's turns are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Turns {
-    /// Short, or it is not known.
+    /// Short, or not known.
     Short,
     /// Long enough for a switch of fibres after each.
     Long,
-    /// Long enough to block at once: to yield would not outlast it.
+    /// Long enough to block at once: yielding would not outlast it.
     VeryLong,
 }
 

@@ -1,6 +1,6 @@
 //! Locks without a value: the barging spectrum behind one contract.
 //!
-//! *Barging* is to take a lock that was freed while others wait for it (thesis section 3.3). It
+//! *Barging* means taking a lock that was freed while others wait for it (thesis section 3.3). It
 //! keeps a lock busy, since a running fibre need not wait until a sleeping one has been woken. It
 //! starves the sleeping ones. From the most barging to none:
 //!
@@ -42,6 +42,5 @@ pub use spinning::{Spinning, spin_for};
 pub use variants::*;
 pub use word::{ListGuard, LockWord};
 
-/// The lock of a [`Mutex`](crate::Mutex) unless another one is asked for; see
-/// docs/decisions/0016.
+/// The default lock of a [`Mutex`](crate::Mutex); see docs/decisions/0016.
 pub type DefaultLock = Hybrid;

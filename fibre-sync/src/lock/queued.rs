@@ -4,29 +4,29 @@
 //! newcomers (*blocking with barging*, thesis section 3.3): a running fibre that needs the lock
 //! need not wait until a sleeping one has woken up. A waiter that was woken for nothing waits in
 //! front of the others, and in the [`Hybrid`] it asks for the baton [`PATIENCE`] later. Then the
-//! next unlock does not free the word but hands it over. (Go's mutex does the same, but its
-//! patience begins with the wait; so a lock with a thousand waiters is a baton, because all of them
-//! have waited for long.) A round of the waiters behind it get the lock in the same way. A
+//! next unlock does not free the word but hands it over. (Go's mutex does the same, but its time
+//! begins with the wait; so a lock with a thousand waiters is a baton, because all of them have
+//! waited for long.) A round of the waiters behind it gets the lock in the same way. A
 //! [`Baton`](super::Baton) is always handed over.
 //!
 //! A waiter marks the word before it sleeps, and a woken one that finds the lock taken marks it
 //! again. So the holder of a lock with waiters always finds the mark, except while a woken waiter
-//! is on its way; then that waiter will mark it.
+//! is on its way; that waiter will then mark it.
 //!
-//! An unlock wakes one waiter, so that a busy lock has one competitor and not a herd. It wakes two
-//! if the holder was woken and found the lock free, so that all waiters are soon awake when there
-//! is no need to wait. (With one at a time, few run for long and many wait for long.) If a
+//! An unlock wakes one waiter, so that a busy lock has one competitor and not a thundering herd. It
+//! wakes two if the holder was woken and found the lock free: all waiters are then soon awake when
+//! there is no need to wait. (With one at a time, few run for long and many wait for long.) If a
 //! processor has nothing to do, the unlocker wakes one of *its* fibres, if one is among the first
 //! few. If the lock is hot ([`heat`](super::heat)), it wakes one of its own processor's.
 //!
 //! # Long turns
 //!
-//! Say turns take longer than some switches, and as long as what fibres do between them. A lock
-//! that is freed then lies unused: its unlocker goes on outside, the woken waiter is queued behind
-//! a fibre that is busy outside, too. So where turns are long ([`Turns`]), an unlock hands the lock
-//! to a waiter of its own processor, and the processor with it, as an [`Exchange`](super::Exchange)
+//! Say turns take longer than some switches, and as long as the fibres' work between turns. A freed
+//! lock then lies unused: its unlocker goes on with other work, and the woken waiter is queued
+//! behind a fibre that does so, too. So if turns are long ([`Turns`]), an unlock hands the lock to
+//! a waiter of its own processor, and the processor with it, as an [`Exchange`](super::Exchange)
 //! would. The unlocker is queued. So one processor has the lock, turn by turn, for all of its
-//! waiters, and the others work outside meanwhile. Then it is another processor's turn. Long turns
+//! waiters, and the others do other work meanwhile. Then it is another processor's turn. Long turns
 //! are no reason to hand the lock to a waiter of another processor: a fibre may keep that processor
 //! busy, and then nobody would have the lock.
 //!
@@ -47,12 +47,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-/// How long a waiter of a [`Hybrid`] lets others go first once it has been woken for nothing.
+/// How long a waiter of a [`Hybrid`] lets others go first after it has been woken for nothing.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// How many waiters are handed the lock in a row once one has run out of patience. The ones behind
-/// it have waited for as long, and each would otherwise be woken for nothing for a millisecond of
-/// its own.
+/// How many waiters are handed the lock in a row once one has waited too long. Those behind it have
+/// waited for as long, and each would otherwise be woken for nothing for a millisecond of its own.
 const ROUND: u32 = 64;
 
 /// How much of a round one waiter of another processor uses up: the lock is unused while that

@@ -7,7 +7,7 @@ use fibre_core::{Limit, WaitObject};
 /// # Safety
 ///
 /// From a successful acquisition until `unlock`, no other acquisition succeeds. The unlock happens
-/// before the next acquisition. The unlock touches nothing of the lock once another acquisition can
+/// before the next acquisition. The unlock does not touch the lock once another acquisition may
 /// have succeeded.
 pub unsafe trait RawLock: Default + Send + Sync {
     fibre_core::const_outside_models! {

@@ -2,9 +2,8 @@
 //!
 //! Test and test-and-set: a caller that finds the lock taken looks until it is free. After each
 //! short spin a fibre lets the others of its processor run, as the holder may be one of them; a
-//! thread gives its CPU away. The lock is not fair, and a long wait burns CPU time throughout. It
-//! is the end of the spectrum, for comparison and for sections of a few instructions with few
-//! callers.
+//! thread yields its CPU. The lock is not fair, and a long wait burns CPU time throughout. It is
+//! the end of the spectrum, for comparison and for sections of a few instructions with few callers.
 
 use super::raw_lock::RawLock;
 use crate::contention::{Contended, Ending};
@@ -12,7 +11,7 @@ use fibre_core::internal::{unwind_if_over, yield_point};
 use fibre_core::sync::{AtomicBool, Ordering, SPIN_LIMIT, spin_hint};
 use fibre_core::{Limit, is_cancelled, yield_now};
 
-/// A lock that is tried again and again until it is free.
+/// A lock that callers try again and again until it is free.
 #[derive(Debug, Default)]
 pub struct Spinning {
     held: AtomicBool,

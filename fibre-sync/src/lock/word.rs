@@ -14,13 +14,13 @@
 //!   be awake.
 //!
 //! The holder of `HELD` and `LIST` is alone with the word: others set `WAITING` only with `LIST`,
-//! and take the lock only if it is free. So an unlock ends with one store, which gives back lock
-//! and list together. After it the unlocker touches nothing of them.
+//! and take the lock only if it is free. So an unlock ends with one store, which releases lock and
+//! list together. After it the unlocker touches neither.
 //!
 //! # Memory ordering
 //!
-//! `HELD` and `LIST` are taken with acquire and given back with release. All other changes of the
-//! word are read-modify-writes, and so carry on the release of the last unlock.
+//! `HELD` and `LIST` are taken with acquire and released with release. All other changes of the
+//! word are read-modify-writes, and so continue the release of the last unlock.
 
 use super::heat::Heat;
 use crate::faults;

@@ -1,9 +1,9 @@
-//! A barrier as pthreads have it.
+//! The barrier of pthreads.
 //!
 //! A resumed party does not touch the barrier any more, so any party may destroy it. One case
-//! remains: parties that had just reached their deadline. The last party has counted them, and they
-//! are about to look at the barrier once more. So parties that wait with a limit are counted, from
-//! before the wait begins until they are done with the barrier, and a destruction waits for them.
+//! remains: parties that have just reached their deadline. The last party has counted them, and
+//! they are about to look at the barrier once more. So waits with a limit are counted from before
+//! they begin until their party is done with the barrier, and a destruction waits for them.
 
 use crate::faults;
 use crate::raw::error::{Error, Result};
@@ -42,7 +42,8 @@ fibre_core::end_of_frame!(Barrier: barrier, limited, parties);
 
 impl Barrier {
     fibre_core::const_outside_models! {
-        /// A barrier for so many parties. For none it is all zeros, and all its calls are invalid.
+        /// A barrier for `parties` parties. For zero it is all zeros, and all its calls are
+        /// invalid.
         #[must_use]
         pub const fn new(parties: u32) -> Self {
             Self {

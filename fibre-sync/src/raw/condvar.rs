@@ -1,10 +1,10 @@
-//! A condition variable as pthreads have it.
+//! The condition variable of pthreads.
 //!
 //! A waiter enters the list while it still holds the mutex. A claimed waiter does not touch the
 //! condition variable any more, so that may be destroyed right after a broadcast. One case remains:
-//! waiters that had just reached their deadline. The broadcast has taken them out and lost the
+//! waiters that have just reached their deadline. The broadcast has taken them out and lost the
 //! claim, and they are about to look at the list once more, to leave it. So the waiters *inside*
-//! are counted: not claimed, and not gone. If the list is empty and a waiter is inside, it is of
+//! are counted: neither claimed nor gone. If the list is empty and a waiter is inside, it is of
 //! that kind, and the destruction waits for it.
 //!
 //! A wait unlocks a recursive mutex by one level, as in glibc: if it was locked twice, it stays

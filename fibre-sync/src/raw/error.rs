@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// Why a call has failed, as POSIX has it.
+/// Why a call has failed, in POSIX's terms.
 ///
 /// ```
 /// use fibre::sync::raw::{Error, Mutex};

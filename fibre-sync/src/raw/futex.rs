@@ -1,8 +1,8 @@
 //! Words that fibres wait at, by their addresses, as threads do in the kernel (`futex`).
 //!
-//! A table has a list of waiters for each of its buckets, and an address belongs to one of them. A
-//! waiter shows its address, so a wake takes only those that wait for the same one. Waiting
-//! allocates nothing.
+//! A table has buckets with a list of waiters each, and every address belongs to one bucket. A
+//! waiter shows its address, so a wake takes only waiters of the same address. Waiting allocates
+//! nothing.
 //!
 //! Invariants:
 //!
@@ -10,8 +10,8 @@
 //!    changed the word before it takes the same lock. So either the waiter sees the change and does
 //!    not wait, or the waker finds the waiter.
 //! 2. A wake for one takes one: a fibre, or a thread that waits in the kernel for the same word.
-//!    Fibres come first, as taking one needs no system call, but every [`TURN`]th time a thread
-//!    does, so that fibres keep no thread from its turn for ever.
+//!    Fibres come first, as taking one needs no system call. But every [`TURN`]th time a thread
+//!    comes first, so that fibres do not starve threads.
 //!
 //! # Memory ordering
 //!
@@ -130,10 +130,10 @@ impl FutexTable {
         &self.buckets[(mixed >> 32) % BUCKETS]
     }
 
-    /// Waits for a wake at this address, unless `is_expected` says that the word there is not what
-    /// it was. That is asked under a lock: it only looks. Blocks the fibre, or the thread if the
-    /// caller is not a fibre. The end of a [`timeout`](fibre_core::timeout()) around the call is
-    /// not noticed.
+    /// Waits for a wake at this address, unless `is_expected` says that the word there has changed.
+    /// It is called under a lock, so it only looks. Blocks the fibre, or the thread if the caller
+    /// is not a fibre. The end of a [`timeout`](fibre_core::timeout()) around the call is not
+    /// noticed.
     ///
     /// # Errors
     ///
@@ -163,11 +163,11 @@ impl FutexTable {
         }
     }
 
-    /// Wakes as many as `most` of those that wait for this address: fibres of this table, and
-    /// threads by `wake_threads`, which is told how many to wake, and says how many it has. Returns
+    /// Wakes up to `most` waiters of this address: fibres of this table, and threads through
+    /// `wake_threads`, which gets the number to wake, and returns how many it has woken. Returns
     /// how many were woken. Blocks nothing; any fibre or thread.
     ///
-    /// The word may be gone by now: its address is all that is used.
+    /// The word may be gone by now: only its address is used.
     pub fn wake(&self, address: usize, most: u32, wake_threads: impl Fn(u32) -> u32) -> u32 {
         let bucket = self.bucket(address);
         let mut queue = bucket.lock();

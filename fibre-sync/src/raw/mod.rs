@@ -1,12 +1,12 @@
-//! Raw forms for languages without borrows, which a C library wraps one to one.
+//! Raw forms for languages without borrows; a C library wraps them one to one.
 //!
-//! Semantics are those of POSIX. Where POSIX leaves something open, they are glibc's, unless glibc
+//! They behave as POSIX says. If POSIX leaves something open, they behave like glibc, unless glibc
 //! hangs. All forms
 //!
 //! * are of fixed size and alignment, usable in statics (`const fn new`), and no larger than
 //!   glibc's; all zeros is the initial state, so that a C initialiser is `{0}`. A mutex and a
-//!   read-write lock have their kind where glibc's have it, so glibc's other
-//!   initialisers are valid, too;
+//!   read-write lock keep their kind in the same place as glibc's, so glibc's other initialisers
+//!   are valid, too;
 //! * have no guards and no lifetimes. Rust's borrows keep an object alive during a call; a C
 //!   library must promise that to each call, and that the object is not moved from its first use
 //!   on;
@@ -15,11 +15,11 @@
 //!   later calls fail with [`Error::Invalid`]. It frees nothing, so an object that is never
 //!   destroyed leaks nothing.
 //!
-//! A caller that gives something back (unlock, post, signal, broadcast, the last party of a
-//! barrier) touches nothing of the object once another caller can have gone on and freed it.
+//! A caller that releases something (unlock, post, signal, broadcast, the last party of a barrier)
+//! does not touch the object once another caller may have gone on and freed it.
 //!
 //! Waiting calls take a [`Wait`]: until when they wait, and whether they notice cancellation of
-//! their fibre. Fibres and threads mix in every role.
+//! their fibre. Both fibres and threads may make every call.
 //!
 //! Files:
 //!

@@ -1,14 +1,15 @@
-//! A mutex as pthreads have it, of three kinds.
+//! The mutex of pthreads, of three kinds.
 //!
 //! The lock is the one of [`Mutex`](crate::Mutex). A normal mutex is that and nothing else. The
 //! other kinds know their owner by its number. Fibres and threads take numbers from one space, and
 //! no number is used twice. Only the owner writes the number and the depth. So a caller that finds
-//! its own number there has the lock, and one that finds another number, or an old one, has not.
+//! its own number there has the lock, and a caller that finds another number, or an old one, does
+//! not.
 //!
-//! Where deadlocks are looked for (`FIBRE_DEADLOCK`), normal mutexes note their owner, too, though
-//! nobody checks it. That is a bit of the mutex' make, so that a mutex without it takes not one
-//! instruction more: it is set when the mutex is made, or else, of one that is all zeros, by the
-//! first caller that waits for it. The owner at that time is not known.
+//! When deadlocks are looked for (`FIBRE_DEADLOCK`), normal mutexes note their owner, too, though
+//! nobody checks it. A bit of the mutex's make says so, and without it a mutex takes no more
+//! instructions. It is set when the mutex is made, or, if the mutex is all zeros, by the first
+//! caller that waits for it. The owner at that time is not known.
 
 use crate::lock::{Barging, Baton, Exchange, RawLock, Settled, SpinThenBlock, spin_for};
 use crate::raw::error::{Error, Result};
@@ -49,7 +50,7 @@ impl Kind {
     }
 }
 
-/// Which lock a mutex is made of: a place in the barging spectrum. See [`lock`](crate::lock).
+/// The lock that a mutex uses: a place in the barging spectrum. See [`lock`](crate::lock).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Variant {
@@ -85,7 +86,7 @@ impl Variant {
     }
 }
 
-/// The part of a mutex' make that is the kind.
+/// The part of a mutex's make that is the kind.
 const KIND: u32 = 0x3;
 /// One variant further; there is room for 63.
 const VARIANT: u32 = KIND + 1;
@@ -333,8 +334,8 @@ impl Mutex {
 
     /// Ends the use of the mutex. Blocks nothing.
     ///
-    /// A caller that waits for the mutex, or has just been woken for it, is not noticed, as in
-    /// glibc; POSIX forbids destroying the mutex then.
+    /// Like glibc's, it does not notice a caller that waits for the mutex, or has just been woken
+    /// for it; POSIX forbids destroying the mutex then.
     ///
     /// # Errors
     ///

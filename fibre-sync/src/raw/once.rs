@@ -1,16 +1,16 @@
-//! Initialisation that happens once, as pthreads have it.
+//! The one-time initialisation of pthreads.
 //!
-//! `pthread_once_t` has four bytes, too few for a list. So the word holds only the progress. The
-//! initialiser stands in a table, by the address of the word: a few chains, each under a lock of
-//! its own that is held for a few instructions. An entry lies in the frame of its initialiser,
-//! holds the initialiser's number, and has the list of its waiters. The table is empty when nothing
-//! is being initialised.
+//! `pthread_once_t` has four bytes, too few for a list. So the word holds only the progress. A
+//! table lists initialisers by the addresses of their words: a few chains, each under a lock of its
+//! own that is held for a few instructions. An entry lies in the frame of its initialiser, holds
+//! the initialiser's number, and has the list of its waiters. The table is empty when nothing is
+//! being initialised.
 //!
-//! The word changes under the lock of its chain only, and is looked at without it: it is written
-//! with release and read with acquire. Its last change, to complete, is its last touch; the lock
-//! that is given back after that belongs to the table, which is there for ever.
+//! The word changes only under the lock of its chain. Readers need no lock: it is written with
+//! release and read with acquire. The last change, to complete, is the last access of the word; the
+//! lock that is released after that belongs to the table, which exists for ever.
 //!
-//! An initialiser can be left by unwinding, and in C by the end of its thread, which unwinds
+//! Unwinding can leave an initialiser, and so can the end of its thread in C, which unwinds
 //! nothing. Then the code that cleans up after it says so ([`Once::finish`]), and the next caller
 //! begins anew.
 

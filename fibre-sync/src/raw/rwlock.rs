@@ -1,8 +1,8 @@
-//! A read-write lock as pthreads have it.
+//! The read-write lock of pthreads.
 //!
-//! The lock is [`RawRwLock`]. Besides, it knows its writer. So a caller that would wait for itself
-//! gets an error, and one call gives back either kind of lock. Readers are counted and not known: a
-//! reader that wants to write waits for ever, as with the C library.
+//! The lock is [`RawRwLock`], and also knows its writer. So a caller that would wait for itself
+//! gets an error, and one call unlocks either kind of lock. The lock counts readers, but does not
+//! know them: a reader that wants to write waits for ever, as with the C library.
 
 use crate::RawRwLock;
 use crate::raw::error::{Error, Result};

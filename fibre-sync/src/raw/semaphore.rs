@@ -1,4 +1,4 @@
-//! A semaphore as POSIX has it.
+//! The semaphore of POSIX.
 //!
 //! ```text
 //!   bit 63      bits 62 … 2   bit 1    bit 0
@@ -8,12 +8,12 @@
 //! * **LISTED**: the list is held. This bit is a lock that is held for a few instructions.
 //! * **QUEUED**: the list has waiters. Permits go to them, and newcomers wait, too.
 //!
-//! Signal handlers may call `sem_post`, also a handler that has interrupted the holder of this very
+//! Signal handlers may call `sem_post`, even a handler that has interrupted the holder of this very
 //! list. So a post never waits for the list. If the list is empty or held, the post adds its permit
-//! by one exchange, and that is all. If not, it takes the list, with its permit in hand. The holder
-//! that gives the list back sees in the same exchange which permits have been added meanwhile. It
-//! takes these in hand and hands them out first. (What happens beyond the semaphore, the wake-up,
-//! is described at [`post`](Semaphore::post).)
+//! with one exchange, and is done. Otherwise it takes the list, with its permit in hand. The holder
+//! that releases the list sees in the same exchange which permits have been added meanwhile. It
+//! takes these and hands them out first. ([`post`](Semaphore::post) describes the wake-up, which is
+//! not the semaphore's.)
 //!
 //! Invariants:
 //!
@@ -21,8 +21,8 @@
 //!    held, `QUEUED` says whether it has waiters.
 //! 2. While the word is `QUEUED`, only the holder of the list takes permits. A word that is
 //!    `QUEUED` and not `LISTED` has no permits.
-//! 3. The last touch of a post is its exchange, or, if it serves waiters, the one that gives the
-//!    list back: the waiters that it claimed are resumed later. Until then at least one of them is
+//! 3. The last access of a post is its exchange, or, if it serves waiters, the exchange that
+//!    releases the list: it resumes the claimed waiters later. Until then at least one of them is
 //!    inside, so no caller can have freed the semaphore.
 //!
 //! # Memory ordering

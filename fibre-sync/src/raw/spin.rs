@@ -1,7 +1,7 @@
-//! A spin lock as pthreads have it.
+//! The spin lock of pthreads.
 //!
-//! A fibre that spins lets the others of its processor run between its looks, since the holder
-//! may be one of them; a thread gives its CPU away.
+//! A spinning fibre lets the others of its processor run between its tries, since the holder may be
+//! one of them; a thread yields its CPU.
 
 use crate::lock::{RawLock, Spinning};
 use crate::raw::error::{Error, Result};

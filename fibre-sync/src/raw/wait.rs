@@ -1,7 +1,7 @@
 //! How long a raw call waits.
 //!
-//! C gives deadlines as seconds and nanoseconds of a clock. Those of the monotonic clock are
-//! converted to moments of ours when the call begins. Those of real time stay what they are: a wait
+//! C gives deadlines as seconds and nanoseconds of a clock. Deadlines on the monotonic clock are
+//! converted to `Instant`s when the call begins. Deadlines in real time stay as they are: a wait
 //! follows the clock when that is set ([`WallTime`]).
 
 use crate::raw::error::{Error, Result};
@@ -65,8 +65,8 @@ impl Wait {
         }
     }
 
-    /// Until a clock shows this; cancellation is not noticed. If it has, the call tries once, and
-    /// a time that the clock will never show is no deadline.
+    /// Until a clock shows this time; cancellation is not noticed. If the time has passed, the call
+    /// tries once. A time that the clock will never show is no deadline.
     ///
     /// ```
     /// use fibre::sync::raw::{Clock, Error, Wait};
@@ -98,8 +98,7 @@ impl Wait {
         })
     }
 
-    /// The same, but it ends when the fibre is cancelled, as a call does that is a cancellation
-    /// point.
+    /// The same, but it also ends when the fibre is cancelled, as in a cancellation point.
     #[must_use]
     pub const fn cancellable(self) -> Self {
         Self {

@@ -7,9 +7,9 @@ use fibre_core::internal::begin_within;
 use fibre_core::{Arm, Limit, WaitError};
 use std::time::Duration;
 
-/// Waits until one of the arms is chosen; of those that are ready, each is as likely as the others.
-/// Returns its place, and its output. Blocks the fibre, or the thread if the caller is not a fibre.
-/// It allocates memory for the arms' places.
+/// Waits until one of the arms is chosen; each ready arm is equally likely. Returns its place, and
+/// its output. Blocks the fibre, or the thread if the caller is not a fibre. It allocates memory
+/// for the arms' places.
 ///
 /// Arms of different kinds go into one slice as `Box<dyn Arm<Output = T>>`, or as `&mut dyn`.
 ///
@@ -75,7 +75,7 @@ pub fn any_within<A: Arm>(
     among(arms, Some(begin_within(limit)?)).map_err(|error| error.unwrap_or(WaitError::TimedOut))
 }
 
-/// [`any`] of those that need not be waited for. Blocks nothing.
+/// [`any`] without waiting: chooses among the arms that are ready now. Blocks nothing.
 pub fn try_any<A: Arm>(arms: &mut [A]) -> Option<(usize, A::Output)> {
     among(arms, None).ok()
 }

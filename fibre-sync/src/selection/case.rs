@@ -1,4 +1,4 @@
-//! An arm in a selection, with what has come of it.
+//! An arm in a selection, with its outcome.
 
 use fibre_core::internal::{LockedArm, Waiter};
 use fibre_core::{Arm, Entered, Left};

@@ -1,26 +1,26 @@
 //! How a selection chooses one of its arms, and waits if it must.
 //!
-//! First each arm is tried by itself. If none can be completed, one waiter enters the lists of all,
-//! in two steps:
+//! First the selection tries each arm by itself. If it can complete none, one waiter enters the
+//! lists of all, in two steps:
 //!
 //! 1. *Joint* arms, those of channels, may serve another selection, which may be doing the same. So
-//!    their locks are taken, in the order of their addresses; they are tried once more; and if it
-//!    is still so, all enter their lines. At no moment does a selection stand in some lines and not
-//!    in others: two selections that could serve each other find each other, and none finds itself.
+//!    the selection takes their locks in the order of their addresses, and tries them once more. If
+//!    none is ready, all enter their lines. A selection never stands in some lines and not in
+//!    others: two selections that could serve each other find each other, and none finds itself.
 //!    All locks are held for a few instructions for each arm.
-//! 2. The others enter one after the other, each under its own lock. From the first one on a
-//!    waker may claim the waiter. An arm that finds itself ready takes nothing yet: the selection
-//!    first claims its own waiter. If it wins, no waker can, so it leaves all lists and tries that
-//!    arm. If it loses, that waker has chosen.
+//! 2. The other arms enter one after the other, each under its own lock. Once the first has
+//!    entered, a waker may claim the waiter. An arm that finds itself ready takes nothing yet: the
+//!    selection first claims its own waiter. If it wins, no waker can, so it leaves all lists and
+//!    tries that arm. If it loses, that waker has chosen.
 //!
-//! The claim of the one waiter decides, so nothing is handed to a selection that goes elsewhere,
-//! and no wake-up has to be passed on. All arms leave their lists before the waiter's frame ends,
-//! and say then which waker has won; a waker that lost has noted that in the node
-//! ([`WaitList::leave`](crate::WaitList::leave)), as both have taken a node out.
+//! The claim of the one waiter decides, so nothing is handed to a selection that has chosen another
+//! arm, and no wake-up has to be passed on. All arms leave their lists before the waiter's frame
+//! ends, and then say which waker has won. Both the winner and a waker that lost have taken a node
+//! out; the loser has noted that in the node ([`WaitList::leave`](crate::WaitList::leave)).
 //!
-//! Arms for time enter no list. The wait ends at the first of their moments, which is no limit of
-//! the call: it does not make a selection without a limit notice cancellation. At that end, and at
-//! that of the limit, all arms are tried once more.
+//! Arms for time enter no list. The wait ends at the first of their moments. That is not a limit of
+//! the call: a selection without a limit still does not notice cancellation. At that moment, and
+//! when the limit comes, the selection tries all arms once more.
 
 use super::case::Candidate;
 use super::order::Order;
@@ -70,7 +70,7 @@ impl fmt::Debug for Standing<'_> {
     }
 }
 
-/// What a selection has come to.
+/// The outcome of a selection.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chosen {

@@ -1,7 +1,7 @@
-//! Arms of whatever is a wait list under a short lock.
+//! Arms of objects that are a wait list under a short lock.
 //!
-//! Most objects of this crate are. An object says by [`Listed`] how its state is looked at;
-//! [`ListArm`] does the rest.
+//! Most objects of this crate are. An object implements [`Listed`] to show its state; [`ListArm`]
+//! does the remaining work.
 
 use crate::faults;
 use crate::wait_list::{Claimed, Locked, Node, Place, WaitList};

@@ -1,12 +1,11 @@
 //! `select!`: a selection that is written down like a `match`.
 //!
-//! The macro takes arm after arm off its input and puts each into a list, with a name for a
-//! variable that is another one in each step. What is left then says how long to wait. The
-//! arms live in one statement, which yields what has come of each, so that the bodies may do
-//! with what was waited for what they like.
+//! The macro takes arm after arm off its input and puts each into a list, with a fresh variable
+//! name in each step. The remaining input says how long to wait. The arms live in one statement,
+//! which yields their outcomes, so that the bodies may use the objects freely.
 //!
-//! An output that does not fit its arm's pattern leaves the arm out, and the selection goes on. So
-//! each pattern is matched twice: at first with a guard that says no, which moves nothing.
+//! If an output does not fit its arm's pattern, the arm is left out, and the selection goes on. So
+//! each pattern is matched twice, the first time with a guard that is false, which moves nothing.
 
 use fibre_core::internal::begin_within;
 use fibre_core::{Limit, WaitError};
@@ -42,8 +41,8 @@ pub fn within(limit: impl Into<Limit>) -> SelectLimit {
     SelectLimit::Within(limit.into())
 }
 
-/// Waits for one of several things, whatever they are: the one that comes first. The others lose
-/// nothing: no value, permit, connection or signal. An arm is
+/// Waits for the first of several things, of any kind. The others lose nothing: no value, permit,
+/// connection or signal. An arm is
 ///
 /// * `pattern = arm => body`, where `arm` is an [`Arm`](crate::selection::Arm): a call with a name
 ///   that ends in `_arm`, beside the call that waits. The module
@@ -65,8 +64,8 @@ pub fn within(limit: impl Into<Limit>) -> SelectLimit {
 /// Without one of these it does not notice cancellation, unless it is in a `cancellable` call; a
 /// `timeout` or `deadline` around it unwinds it, as other calls that cannot fail.
 ///
-/// **If several arms are ready**, which one is chosen is random, so that none is kept from its turn
-/// by the others. With `biased;` before the arms, it is the one that is written first.
+/// **If several arms are ready**, the choice is random, so that none starves. With `biased;` before
+/// the arms, the one that is written first is chosen.
 ///
 /// **Guards.** `pattern = arm, if condition => body` takes part only if the condition holds when
 /// the selection begins. The arm is made all the same. (An `Option` of an arm is one, too: `None`
@@ -74,12 +73,12 @@ pub fn within(limit: impl Into<Limit>) -> SelectLimit {
 ///
 /// **Patterns** of `pattern = arm` need not fit all outputs. If an output does not fit, it is
 /// dropped, its arm is left out, and the selection goes on with the others. When no arm is left,
-/// because of guards or patterns, the selection yields what `else => body` says; it is the last
-/// arm, behind a `default`, if there is one. Without it, the selection panics then; with one that
-/// does not wait or has a limit, it takes that one.
+/// because of guards or patterns, the selection yields the value of `else => body`, which is the
+/// last arm, behind any `default`. Without an `else`, it takes the `default` or the arm with a
+/// limit, if it has one, and otherwise panics.
 ///
-/// Arms borrow what they wait for, until the body begins. A selection allocates nothing. For a
-/// number of arms that is not known before there is [`any`](fn@crate::selection::any), and
+/// Arms borrow what they wait for, until the body begins. A selection allocates nothing. If the
+/// number of arms is known only at run time, use [`any`](fn@crate::selection::any), or
 /// [`Select`](crate::channel::Select) for channels.
 ///
 /// ```

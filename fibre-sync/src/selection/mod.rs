@@ -1,14 +1,14 @@
 //! Selections: waiting for one of several things.
 //!
-//! The macro [`select!`](crate::select) takes arms, whatever they wait for: each is an [`Arm`],
-//! which states their contract. [`any()`] is for a number of arms that is known only at run time.
+//! The macro [`select!`](crate::select) takes arms of any kind: each is an [`Arm`], which states
+//! their contract. [`any()`] is for a number of arms that is known only at run time.
 //!
 //! Files:
 //!
-//! * `case`: an arm in a selection, with what has come of it;
+//! * `case`: an arm in a selection, with its outcome;
 //! * `order`: which arm is tried first;
 //! * `choose`: how a selection tries its arms, waits, and learns which one it was;
-//! * `list_arm`: arms of whatever is a wait list under a short lock;
+//! * `list_arm`: arms of objects that are a wait list under a short lock;
 //! * `watchers`: arms for objects of other crates;
 //! * `any`: as many arms as there are;
 //! * `macros`: `select!`, written like a `match`.

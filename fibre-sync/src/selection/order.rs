@@ -1,8 +1,8 @@
 //! Which arm of a selection is tried first.
 //!
-//! A fair selection tries its arms in a random order, so that of those that are ready each is as
-//! likely to be chosen as the others, however many of the others are not. (A random start in a
-//! fixed order would favour the arm behind one that is never ready.)
+//! A fair selection tries its arms in a random order, so each ready arm is equally likely to be
+//! chosen, however many arms are not ready. (A random start in a fixed order would favour an arm
+//! that follows one that is never ready.)
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,9 +1,9 @@
 //! Arms for objects of other crates, without unsafe code.
 //!
 //! An object has [`Watchers`], and notifies them after it has changed. A watching arm looks at the
-//! object by a closure, and does not wait if there has been a notification since its look: the
+//! object through a closure, and does not wait if a notification has come since its look:
 //! notifications are counted under the list's lock. So it misses none, and takes the object's own
-//! locks only outside of this one.
+//! locks only outside of that lock.
 
 use super::list_arm::{ListArm, Listed};
 use crate::wait_list::{Locked, WaitList};
@@ -75,7 +75,7 @@ impl Watchers {
         }
     }
 
-    /// Makes the watcher that has waited longest look again: for a change that any one of them can
+    /// Makes the watcher that has waited longest look again. For a change that any one watcher can
     /// use up. Blocks nothing.
     pub fn notify_one(&self) {
         let mut state = self.state.lock();
@@ -96,9 +96,9 @@ impl Watchers {
         all.resume();
     }
 
-    /// An arm that is chosen when `look` returns a value. It is called at first, and after
-    /// notifications, in the selecting fibre or thread; a call may find nothing. What it takes from
-    /// the object has to be in the value.
+    /// An arm that is chosen when `look` returns a value. The selecting fibre or thread calls it
+    /// first, and after notifications; a call may find nothing. Whatever it takes from the object
+    /// must be in the value.
     pub fn watch<T, F: FnMut() -> Option<T>>(&self, look: F) -> WatchArm<'_, F> {
         let watch = Watch {
             watchers: self,

@@ -1,4 +1,4 @@
-//! Waking a waiter that is favoured over others.
+//! Wakes a favoured waiter before others.
 
 use super::WaitList;
 use fibre_core::internal::{Resume, Waiter};
@@ -22,8 +22,8 @@ impl WaitList {
         favoured.or_else(|| self.claim_first(token))
     }
 
-    /// [`claim_favoured`](Self::claim_favoured), but if none is favoured, it takes none: nor if
-    /// others have been favoured over the one that has waited longest for long.
+    /// [`claim_favoured`](Self::claim_favoured), but takes none if none is favoured, or if others
+    /// have been favoured for long over the one that has waited longest.
     #[must_use]
     pub fn claim_favoured_only(
         &mut self,

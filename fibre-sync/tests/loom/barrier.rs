@@ -52,7 +52,7 @@ fn planted_counted_one_that_gives_up_is_found() {
     finds_planted(faults::barrier::COUNTED_PARTY_GIVES_UP, both_or_neither);
 }
 
-/// Three parties, of whom the last lets two go on, and whose frames end then.
+/// Three parties: the last one lets the other two go on, and their frames then end.
 fn last_of_three() {
     let barrier = Shared::new(Barrier::new(3));
     let others = [(); 2].map(|()| thread::spawn(move || barrier.wait().is_leader()));

@@ -1,9 +1,9 @@
 //! Models of the mutex over every queued lock: one holder at a time, nobody sleeps while it is
 //! free, and who unlocks touches it no more.
 //!
-//! Run by `cargo xtask loom`. Time flies here: who was woken in vain wants the lock handed over at
-//! once, and a wait with a deadline may give up at any moment. Nobody tries before it blocks, so
-//! spin-then-block is as barging is.
+//! Run by `cargo xtask loom`. Time flies here: a waiter that was woken for nothing wants the lock
+//! handed over at once, and a wait with a deadline may give up at any moment. Nobody tries before
+//! it blocks, so spin-then-block is the same as barging.
 
 use fibre_core::internal::LONG_TURNS;
 use fibre_core::model::{Shared, Watched, check, check_with, finds_planted, finds_planted_with};
@@ -27,7 +27,7 @@ fn guarded<L: Lock>() -> Guarded<L> {
     Shared::new(Mutex::with_lock(Watched::default()))
 }
 
-/// Checks a model with each lock whose waiters block.
+/// Checks a model with each lock that has blocking waiters.
 macro_rules! check_all {
     ($model:ident $(, $argument:expr)*) => {
         check(|| $model::<Barging>($($argument),*));
@@ -116,7 +116,7 @@ fn planted_two_holders_after_long_turns_are_found() {
     finds_planted_with(&[LONG_TURNS], FAULT, || all_lock::<Hybrid>(&[2, 1]));
 }
 
-/// Planted: those whom the woken one left in the list sleep for ever.
+/// Planted: waiters that the woken one left in the list sleep for ever.
 #[test]
 fn planted_forgotten_waiters_are_found() {
     finds_planted(faults::mutex::WOKEN_FORGETS_THOSE_BEHIND, || {
@@ -154,7 +154,7 @@ fn who_locks_last_may_free() {
     check(the_last_one_frees::<Spinning>);
 }
 
-/// Planted: who unlocks looks at a word whose owner has freed it.
+/// Planted: the unlocker looks at a word that its owner has freed.
 #[test]
 fn planted_look_back_is_found() {
     const FAULT: &str = faults::mutex::UNLOCK_LOOKS_BACK;

@@ -1,5 +1,5 @@
-//! Models of the channels whose receivers all get what is sent: nobody sleeps over a change or a
-//! value, and who reads a change reads the value that it brought.
+//! Models of the channels that give every value to all receivers: nobody sleeps through a change or
+//! a value, and a receiver that sees a change reads its value.
 //!
 //! Run by `cargo xtask loom`. A wait with a limit may give up at any moment here.
 

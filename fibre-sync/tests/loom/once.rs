@@ -90,7 +90,7 @@ fn who_gives_up_leaves_no_trace() {
     check(wait_and_give_up);
 }
 
-/// Planted: the setter finds a node whose frame has ended.
+/// Planted: the setter finds a node in a frame that has ended.
 #[test]
 fn planted_node_that_stays_is_found() {
     finds_planted(faults::once::GIVING_UP_STAYS_IN_THE_LIST, wait_and_give_up);
@@ -112,7 +112,7 @@ fn both_are_woken() {
     check(two_wait);
 }
 
-/// Planted: who was resumed has left the frame in which the next one is looked up.
+/// Planted: the waker looks up the next waiter in a frame that a resumed one has left.
 #[test]
 fn planted_late_look_at_the_chain_is_found() {
     finds_planted(faults::once::READS_CHAIN_AFTER_RESUME, two_wait);
@@ -136,8 +136,8 @@ fn who_waits_for_a_failure_tries() {
 /// orders.
 const NO_TURNS: &str = faults::turn::NOT_TAKEN;
 
-/// An initialiser that fails having done something, after which the word is as it was at first;
-/// another one, which may have looked at the word before, does the same.
+/// An initialiser does something and then fails; after that the word is as it was at first. Another
+/// one, which may have looked at the word before, does the same.
 fn fail_and_try() {
     let shared = Shared::new((OnceLock::<u32>::new(), Watched::default()));
     let fail = move || {

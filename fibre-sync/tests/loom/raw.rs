@@ -45,7 +45,7 @@ fn a_destruction_waits_for_those_inside() {
     check(broadcast_and_destroy);
 }
 
-/// Planted: one whose deadline came with the broadcast leaves a list that is gone.
+/// Planted: a waiter that reached its deadline with the broadcast leaves a list that is gone.
 #[test]
 fn planted_hasty_destruction_is_found() {
     finds_planted(
@@ -84,7 +84,7 @@ fn a_barrier_is_destroyed_when_all_have_left() {
     check(meet_and_destroy);
 }
 
-/// Planted: one whose deadline came together with the last party looks at a barrier that is gone.
+/// Planted: a party that reached its deadline as the last one came looks at a barrier that is gone.
 #[test]
 fn planted_hasty_destruction_of_a_barrier_is_found() {
     finds_planted(

@@ -103,7 +103,7 @@ fn planted_joining_that_forgets_is_found() {
     finds_planted(faults::rw_lock::WOKEN_JOINS_AND_FORGETS, woken_and_joining);
 }
 
-/// One writes again and again, so that the other one, which writes or reads once, is woken in vain.
+/// One writes again and again, so the other one, which writes or reads once, is woken for nothing.
 fn woken_in_vain(writes: bool) {
     let (lock, number) = (
         Shared::new(RawRwLock::new()),
@@ -121,7 +121,7 @@ fn woken_in_vain(writes: bool) {
     lock.free();
 }
 
-/// A waiter that was woken in vain is handed the lock: it is alone, or reads what was written.
+/// A waiter that was woken for nothing is handed the lock: it is alone, or reads what was written.
 #[test]
 fn who_is_handed_it_has_it() {
     for writes in [true, false] {

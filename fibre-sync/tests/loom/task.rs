@@ -1,8 +1,8 @@
 //! Models of tasks that wait in a channel's lines: no wake-up is lost, and no value, whenever a
 //! future is dropped.
 //!
-//! Run by `cargo xtask loom`. The tasks are run by [`block_on`], whose waker is called from other
-//! threads of the model.
+//! Run by `cargo xtask loom`. [`block_on`] runs the tasks, and other threads of the model call its
+//! waker.
 
 use fibre_core::model::{Shared, Watched, check, finds_planted};
 use fibre_sync::channel::{Receiver, bounded, rendezvous};

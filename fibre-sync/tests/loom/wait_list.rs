@@ -57,7 +57,7 @@ fn all_are_resumed() {
     check(two_pass);
 }
 
-/// Planted: who was resumed has left its frame, in which the next one was to be found.
+/// Planted: the waker looks for the next waiter in a frame that a resumed one has left.
 #[test]
 fn planted_chain_through_a_frame_is_found() {
     finds_planted(

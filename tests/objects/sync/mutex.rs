@@ -132,8 +132,8 @@ fn holders_that_yield_starve_nobody() {
     });
 }
 
-/// Once one of many has run out of patience, all who waited behind it have their turn as well, and
-/// do not need to run out of it one after the other.
+/// Once one of many waiters has waited too long, all who waited behind it have their turn as well,
+/// and need not wait too long one after the other.
 #[test]
 fn patience_is_lost_together() {
     const WAITERS: usize = 10;

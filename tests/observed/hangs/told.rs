@@ -102,7 +102,7 @@ impl Told {
         for fibre in self.guilty {
             assert!(report.contains(&format!("{fibre:?}")), "{fibre}: {report}");
         }
-        // What others wait for has no part in a circle.
+        // What others wait for has no part in a cycle.
         assert!(!report.contains("listener"), "{report}");
         println!("deadlock: {report}");
     }

@@ -1,6 +1,5 @@
 //! Deadlocks, beside the ways of `tests/observed/hangs`: which fibres wait for each other, or for
-//! what will not come, is told with their stacks. Where a listener is open, a circle is told all
-//! the same.
+//! what will not come, is told with their stacks. A cycle is reported even if a listener is open.
 
 use crate::support::eventually;
 use crate::support::process::no_core_file;

@@ -205,7 +205,7 @@ fn library() -> Option<Waits> {
     (!found.is_null()).then(|| unsafe { mem::transmute::<*mut c_void, Waits>(found) })
 }
 
-/// The function, whose object file a static program has to be linked with.
+/// The function; a static program must be linked with its object file.
 #[cfg(target_feature = "crt-static")]
 fn library() -> Option<Waits> {
     unsafe extern "C" {

@@ -1,6 +1,6 @@
 //! What this crate defines.
 
-/// Names whose calls may wait.
+/// Names of calls that may wait.
 pub const WAITING: [&str; 38] = [
     "__poll_chk",
     "__ppoll_chk",
@@ -42,7 +42,7 @@ pub const WAITING: [&str; 38] = [
     "writev",
 ];
 
-/// Names whose calls never wait: they tell what becomes of descriptors' numbers.
+/// Names of calls that never wait: they manage descriptors.
 pub const NUMBERS: [&str; 11] = [
     "close",
     "dup",

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// A moment, for calls whose time is over.
+/// A moment, for calls that time out.
 pub(crate) const SHORT: Duration = Duration::from_millis(5);
 
 /// Bytes that no buffer of the kernel's takes at once.
@@ -17,7 +17,7 @@ pub(crate) const MANY: usize = 4 << 20;
 /// A name, and what calls it.
 pub(crate) type Call = (&'static str, fn(&Rider));
 
-/// Has another fibre do something once the caller waits.
+/// Lets another fibre do something once the caller waits.
 pub(crate) fn later(something: impl FnOnce() + Send + 'static) {
     fibre::spawn(move || {
         fibre::yield_now();
@@ -30,7 +30,7 @@ pub(crate) fn pair() -> (UnixStream, UnixStream) {
     UnixStream::pair().unwrap()
 }
 
-/// Has another fibre read so many bytes once the caller waits.
+/// Lets another fibre read `count` bytes once the caller waits.
 pub(crate) fn read_later(mut from: impl Read + Send + 'static, count: usize) {
     later(move || from.read_exact(&mut vec![0; count]).unwrap());
 }

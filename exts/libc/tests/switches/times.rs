@@ -78,7 +78,7 @@ fn sleep(rider: &Rider, call: impl Fn(timespec) -> c_int) {
     assert_eq!(rider.leaves(|| call(time(SHORT.subsec_nanos()))), 0);
 }
 
-/// `syscall`, by which std waits and wakes.
+/// `syscall`: std waits and wakes with it.
 fn syscall(rider: &Rider) {
     let word = Arc::new(AtomicU32::new(1));
     let wait = |expected: u32| {

@@ -56,8 +56,8 @@ fn limits_of_the_fibre_hold() {
     });
 }
 
-/// A server that breaks off in the middle of an answer, one that refuses, and names and addresses
-/// that are none are errors; the next request is answered.
+/// These are errors: a server that breaks off in the middle of an answer, one that refuses, and
+/// invalid names and addresses. The next request is answered.
 #[test]
 fn what_breaks_off_is_an_error() {
     for_each_cluster(|_| {

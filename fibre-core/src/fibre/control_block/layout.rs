@@ -1,4 +1,4 @@
-//! Where debuggers find in a control block what they want to know of a fibre.
+//! Where debuggers find a fibre's data in its control block.
 
 use super::{Attributes, ControlBlock, Rare};
 use crate::fibre::labels::LabelText;

@@ -3,17 +3,15 @@
 //! Source: Vyukov, "Intrusive MPSC node-based queue" (1024cores.net), made fully intrusive
 //! as in section 3.5 of the thesis.
 //!
-//! A node that is no fibre, the *stub*, stays in the queue when the last fibre is taken
-//! out. So a producer always finds a node to hang itself behind, and the head belongs to
-//! the consumer alone: where producers of a Nemesis queue write the head of an empty
-//! queue, here they write the stub's link.
+//! A node that is not a fibre, the *stub*, stays in the queue when the last fibre is taken out. So
+//! a producer always finds a node to link itself behind, and the head belongs to the consumer
+//! alone. In an empty Nemesis queue producers write the head; here they write the stub's link.
 //!
-//! Vyukov's consumer puts the stub back by a push, after which `tail == stub` does not mean
-//! that the queue is empty: a push may be in flight before the stub. Here it compares
-//! and swaps the last node for the stub, and if that fails, a successor is on its way. So
-//! the stub is the youngest node only of an empty queue, for which the entry says null,
-//! and the sleeping consumer's mark keeps its meaning. A queue can be moved, since nothing
-//! holds the stub's address.
+//! Vyukov's consumer puts the stub back with a push. After that, `tail == stub` does not mean that
+//! the queue is empty: a push may be in flight before the stub. Here the consumer compares and
+//! swaps the last node for the stub, and if that fails, a successor is on its way. So the stub is
+//! the youngest node only in an empty queue. The entry of that is null, and the sleeping consumer's
+//! mark keeps its meaning. A queue can be moved, since nothing holds the stub's address.
 //!
 //! # Memory ordering
 //!

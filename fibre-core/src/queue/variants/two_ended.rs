@@ -6,14 +6,14 @@
 //!          pop ◄──                       ──► pop_last
 //! ```
 //!
-//! The queue of schedulers of actors and of tasks: the owner puts new work at the head, and takes
-//! from there, so it goes on with what it has just made and what its caches hold. Thieves take from
-//! the tail, far from the owner. What is pushed at the tail comes out at the head in its order, so
+//! Schedulers of actors and of tasks use such a queue. The owner puts new work at the head, and
+//! takes from there, so it goes on with its newest work, which is in its caches. Thieves take from
+//! the tail, far from the owner. Fibres pushed at the tail come out at the head in their order, so
 //! a queue that is used like the others behaves like them.
 //!
-//! **Starvation.** An owner that makes new work all the time would never come to what lies behind.
-//! So one push of [`TURNS`] at the head of a queue that is not empty goes to the tail instead. The
-//! pop that follows takes what was behind.
+//! **Starvation.** An owner that makes new work all the time would never reach older work. So one
+//! push of [`TURNS`] at the head of a queue that is not empty goes to the tail instead. The pop
+//! that follows takes what was behind.
 //!
 //! **Links.** A control block has room for one link, and taking from both ends needs two. So a
 //! node's link holds the exclusive or of the addresses of its two neighbours, zero where there is

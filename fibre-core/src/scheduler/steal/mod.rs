@@ -2,16 +2,16 @@
 //!
 //! Victims are the busy processors only, in the order that [`StealOrder`] says. By default the
 //! processor that has been busy for the longest time comes first: it is the likeliest to have a
-//! backlog, and an idle one has none. A processor that is just being woken has one: what it is
-//! woken for. A thief that took that would draw all fibres which are spawned at about the same time
-//! to its own processor, where they then stay. So the thief leaves it alone, unless the owner is so
-//! long in coming that the thief has lost its patience. By default only fibres that have not
-//! started are taken; they stay with the processor that starts them. Where started fibres move, a
-//! stolen one goes home when it yields or blocks, unless the policy is sticky.
+//! backlog, and an idle one has none. A processor that is just being woken has one: the fibre that
+//! it is woken for. A thief that took it would draw all fibres that are spawned at about the same
+//! time to its own processor, where they then stay. So the thief leaves it alone, unless the owner
+//! takes too long to come. By default thieves take only fibres that have not started; these stay
+//! with the processor that starts them. If started fibres move, a stolen one goes home when it
+//! yields or blocks, unless the policy is sticky.
 //!
 //! An order is a function in a file of its own, which asks the [`Thief`] to try one victim after
-//! the other. It may give up before it has tried all: a processor does not sleep while another one
-//! has what it could take ([`Thief::has_victim`]), and comes again.
+//! the other. It may give up before it has tried all: a processor does not sleep while it could
+//! take something from another one ([`Thief::has_victim`]), and comes again.
 //!
 //! Files:
 //!

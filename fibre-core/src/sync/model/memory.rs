@@ -1,14 +1,14 @@
-//! Memory in models: loom's atomics and cells, when they end, and where others may reach them.
+//! Memory in models: loom's atomics and cells, when they end, and how long others may reach them.
 //!
-//! Two things are added to loom's. Each of them can be told its *end of frame*: its memory is given
-//! back here, and loom catches a thread that touches it without having happened before. Nothing is
-//! freed in truth: frames of waiting threads ([`Framed`]) and objects that a thread frees
+//! This module adds two things to loom's. First, each of them has an *end of frame*: its memory is
+//! given back there, and loom catches a thread that touches it without having happened before. In
+//! truth nothing is freed: frames of waiting threads ([`Framed`]) and objects that a thread frees
 //! ([`Shared`]) lie on the heap for ever, so that a bug does no harm beyond the model.
 //!
-//! And all of them keep still once the model has *failed*: the panic that says so unwinds the
-//! threads of the model, and their destructors unlock and wake as ever. But loom has ended by then,
-//! and a second panic would abort the process. A model with threads that panic on purpose says so
-//! ([`expecting_panics`]).
+//! Second, all of them do nothing once the model has *failed*. The panic that reports the failure
+//! unwinds the threads of the model, and their destructors still unlock and wake. But loom has
+//! ended by then, and a second panic would abort the process. A model with threads that panic on
+//! purpose says so ([`expecting_panics`]).
 
 use loom::cell;
 use loom::sync::atomic::{self, Ordering};

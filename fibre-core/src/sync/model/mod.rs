@@ -1,9 +1,9 @@
 //! Running models, planting faults in shipped code, and objects for models to use.
 //!
 //! A model that cannot fail proves nothing. So each property has a twin with a planted bug, which
-//! the model must find. Where the bug is one of the model's own code, [`finds_bug`] runs it. Where
-//! it is to be one of shipped code, that code asks [`planted`], with a name for the fault, whether
-//! to go wrong here, and [`finds_planted`] runs the model with that fault:
+//! the model must find. If the bug is in the model's own code, [`finds_bug`] runs it. If it is in
+//! shipped code, that code asks [`planted`], with the fault's name, whether to go wrong here, and
+//! [`finds_planted`] runs the model with that fault:
 //!
 //! ```text
 //!   if !planted(faults::semaphore::WAKES_NOBODY) {         // shipped code
@@ -18,11 +18,11 @@
 //! ```
 //!
 //! All threads of one model run on one kernel thread, so a fault is planted for a kernel thread,
-//! and models beside it do not notice.
+//! and concurrent models do not notice.
 //!
 //! Files:
 //!
-//! * `memory`: loom's atomics and cells, when they end, and where others may reach them;
+//! * `memory`: loom's atomics and cells, when they end, and how long others may reach them;
 //! * `short_lock`: the short lock of models: loom's own, which blocks.
 
 pub mod memory;

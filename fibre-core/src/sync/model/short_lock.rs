@@ -1,8 +1,8 @@
-//! The short lock for models of what is made of it: loom's own, which blocks.
+//! The short lock for models of its users: loom's own, which blocks.
 //!
 //! The shipped one spins, which multiplies the schedules of a model by those of the spin; it has
 //! models of its own. This one keeps what its users rely on: the holder is alone with the value and
-//! sees what the holder before did, and giving the lock back is the last touch of the memory.
+//! sees what the previous holder did, and the release is the last access of the memory.
 
 use crate::sync::model::memory::{EndOfFrame, has_failed};
 use loom::cell::UnsafeCell;

@@ -22,10 +22,9 @@ use std::time::{Duration, Instant};
 
 /// A Unix socket for messages. See [`std::os::unix::net::UnixDatagram`].
 ///
-/// Messages are neither lost nor reordered: a sender waits while its receiver has as many as the
-/// system lets it have (`net.unix.max_dgram_qlen`). The kernel tells connected senders when there
-/// is room. Unconnected ones, which use [`send_to`](Self::send_to), try again after pauses of up to
-/// 5 ms.
+/// Messages are neither lost nor reordered: a sender waits while its receiver's queue is full
+/// (`net.unix.max_dgram_qlen`). The kernel tells connected senders when there is room. Unconnected
+/// senders, which use [`send_to`](Self::send_to), try again after pauses of up to 5 ms.
 ///
 /// ```
 /// use fibre::os::unix::net::UnixDatagram;

@@ -109,7 +109,7 @@ impl UnixListener {
     /// [`accept`](Self::accept) as an arm of `select!`. If another arm is chosen, no connection has
     /// been accepted. It is no cancellation point. Its errors are those of
     /// [`accept`](Self::accept): when the process is out of descriptors it fails, and the next arm
-    /// waits before it tries. A server's loop should have an arm of [`Connections`], which is not
+    /// waits before it tries. A server's loop should use an arm of [`Connections`], which is not
     /// chosen then.
     ///
     /// ```
@@ -137,10 +137,10 @@ impl UnixListener {
     /// Blocks the fibre, or the thread if the caller is not a fibre, while it waits for the next.
     ///
     /// It ends after [`close`](Self::close), when the fibre is cancelled, and when a `timeout`
-    /// around it is over. It does not end because the process is out of descriptors or memory: it
-    /// waits, as [`accept`](Self::accept) does after such an error, and tries again. What goes
-    /// wrong with one connection ends that one only. To bound how many are served at a time, take a
-    /// permit of a `Semaphore` before each, as the guide's proxy does.
+    /// around it is over. When the process is out of descriptors or memory, it does not end: it
+    /// waits, as [`accept`](Self::accept) does after such an error, and tries again. A failure of
+    /// one connection ends only that one. To bound how many are served at a time, take a permit of
+    /// a `Semaphore` before each, as the guide's proxy does.
     ///
     /// ```
     /// use fibre::os::unix::net::{UnixListener, UnixStream};
@@ -169,8 +169,8 @@ impl UnixListener {
         Connections(self)
     }
 
-    /// What [`accept`](Self::accept) returns, one after the other, without end: errors, too, also
-    /// after [`close`](Self::close). A loop that only ends with the listener is
+    /// The results of [`accept`](Self::accept), one after the other, without end: errors, too, even
+    /// after [`close`](Self::close). For a loop that ends with the listener, and only then, use
     /// [`connections`](Self::connections).
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)

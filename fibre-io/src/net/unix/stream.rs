@@ -38,8 +38,8 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Descriptors that a peer sends along with its bytes are closed unseen by reads;
-/// [`recv_fds`](Self::recv_fds) takes them.
+/// Reads close any descriptors that a peer sends along with its bytes; [`recv_fds`](Self::recv_fds)
+/// returns them.
 ///
 /// The kernel reports no event when the *peer* ends its reading direction (`shutdown(Read)`) while
 /// this end waits for room to write. The fibre then waits until the peer closes, where a blocking
@@ -157,8 +157,8 @@ impl UnixStream {
         Ok((Self::from_source(left), Self::from_source(right)))
     }
 
-    /// Writes some bytes, and with the first of them sends at most 253 descriptors, which the peer
-    /// then has, too. Blocks like a write.
+    /// Writes some bytes, and sends up to 253 descriptors with the first of them; the peer then has
+    /// these, too. Blocks like a write.
     ///
     /// ```
     /// use fibre::os::unix::net::UnixStream;

@@ -1,9 +1,9 @@
 //! The master poller: one thread that waits for the epoll instances of many clusters.
 //!
 //! An epoll instance is itself a descriptor that is readable when it has events. So the master
-//! registers the clusters' instances with one of its own. Each reports once, and then not before it
-//! is watched again. The thread begins with the first cluster that needs it, and ends with the last
-//! one.
+//! registers the clusters' instances with one of its own. Each reports once, and then not again
+//! until it is watched again. The thread begins with the first cluster that needs it, and ends with
+//! the last one.
 
 use crate::epoll::Epoll;
 use crate::poller::instance::give_up;

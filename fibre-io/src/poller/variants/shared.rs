@@ -2,8 +2,8 @@
 //!
 //! The processor that has the duty ([`Duty`]) gives it back as soon as there are events, and wakes
 //! no other processor to take over. It takes the duty again when it goes idle, and meanwhile it
-//! polls at each service like all busy processors. Should one fibre keep it for long, an idle
-//! processor that watches polls instead.
+//! polls at each service like all busy processors. If one fibre keeps it for long, an idle watcher
+//! polls instead.
 
 use crate::poll_words::poll_lock::Duty;
 use crate::poller::instance::Instance;

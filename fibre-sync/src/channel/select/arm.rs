@@ -2,8 +2,7 @@
 //!
 //! An operation has a [`Place`] of its own, which enters its channel's line while the selection
 //! waits. The operation's value always lies in its place's slot: the value to be sent until it is
-//! sent, or the received value from then on. Operations are joint arms: see
-//! [`LockedArm`].
+//! sent, or the received one once it is received. Operations are joint arms: see [`LockedArm`].
 
 use crate::channel::errors::{RecvError, SendError};
 use crate::channel::oneshot::OneshotReceiver;
@@ -33,7 +32,7 @@ pub(crate) enum Way {
 enum Duty<T> {
     /// A receiver has got the value.
     Receiver(Resume),
-    /// A value has been taken; this is the receiver's work after it.
+    /// A value has been taken; this is the work that the receiver then does.
     Afterwards(Afterwards<T>),
 }
 

@@ -1,8 +1,9 @@
 //! Selecting one of several operations of several channels.
 //!
-//! [`Select`] is for a number of them that is known at run time only. Where it is known, the
-//! macro [`select!`](crate::select) reads better and allocates nothing. How a selection chooses is
-//! told in [`selection`](crate::selection); the file `arm` has the operations as its arms.
+//! [`Select`] is for a number of operations that is known only at run time. If it is known before,
+//! the macro [`select!`](crate::select) reads better and allocates nothing.
+//! [`selection`](crate::selection) explains how a selection chooses; the file `arm` has the
+//! operations as its arms.
 
 mod arm;
 
@@ -19,14 +20,13 @@ use fibre_core::{Limit, WaitError};
 use std::fmt;
 use std::time::Duration;
 
-/// A number of operations, and one of them is to be carried out: the one that can be, or becomes
-/// so, first. If several can be carried out, which one it is differs from time to time, so that
-/// none is kept from its turn by the others.
+/// A number of operations. One of them is carried out: the first that is, or becomes, possible. If
+/// several are possible, the choice varies, so that none starves.
 ///
-/// What is to be sent is handed in with its operation, and stays in the selection until it is
-/// chosen, [taken back](Self::take_back), or dropped with the selection. A selection may be
-/// used again and again; an operation that has sent its value is left out from then on. When
-/// none is left, there is nothing to wait for, and all calls panic that could.
+/// A value to be sent is handed in with its operation. It stays in the selection until it is
+/// chosen, [taken back](Self::take_back), or dropped with the selection. A selection may be used
+/// again and again; an operation that has sent its value is left out from then on. When none is
+/// left, there is nothing to wait for, and every call that may panic does.
 ///
 /// ```
 /// use fibre::channel::{Select, unbounded};
@@ -52,7 +52,7 @@ pub struct Select<'a> {
     arms: Vec<OperationCase<'a>>,
 }
 
-/// What a selection has come to. The operation has been carried out; here is its result.
+/// The outcome of a selection: the operation has been carried out, and this is its result.
 #[must_use = "a value that was received is dropped"]
 pub struct SelectedOperation<'s> {
     index: usize,
@@ -82,8 +82,8 @@ impl<'a> Select<'a> {
         self.arms.len() - 1
     }
 
-    /// Takes back the value of an operation that sends, which is left out from then on; `None`:
-    /// it has been sent.
+    /// Takes back the value of a sending operation, which is left out from then on; `None`: it has
+    /// been sent.
     ///
     /// ```
     /// use fibre::channel::{Select, bounded, unbounded};
@@ -109,7 +109,7 @@ impl<'a> Select<'a> {
     ///
     /// # Panics
     ///
-    /// If all operations are left out, or there is none.
+    /// If all operations are left out, or the selection has none.
     pub fn select(&mut self) -> SelectedOperation<'_> {
         let _ = self.choose(Limit::None);
         match self.chosen() {
@@ -118,11 +118,11 @@ impl<'a> Select<'a> {
         }
     }
 
-    /// Carries out an operation that can be. Blocks nothing.
+    /// Carries out an operation that is possible now. Blocks nothing.
     ///
     /// # Errors
     ///
-    /// [`TrySelectError`] if there is none, also if all are left out.
+    /// [`TrySelectError`] if no operation is possible, also if all are left out.
     pub fn try_select(&mut self) -> Result<SelectedOperation<'_>, TrySelectError> {
         let _ = choose_among(&mut self.ready(), Order::Fair);
         self.chosen().ok_or(TrySelectError)
@@ -153,7 +153,8 @@ impl<'a> Select<'a> {
     ///
     /// # Panics
     ///
-    /// As [`select`](Self::select); but a fibre that has been cancelled already is told so first.
+    /// As [`select`](Self::select); but for a fibre that has been cancelled already the error comes
+    /// first.
     #[inline]
     pub fn select_within(
         &mut self,
@@ -198,7 +199,7 @@ impl<'a> Select<'a> {
 }
 
 impl SelectedOperation<'_> {
-    /// Which one it is: the index that it was added with.
+    /// Its index, from when it was added.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index

@@ -1,6 +1,6 @@
 //! The locks beside the default one, for study: a file for each.
 //!
-//! * `settled`: the default one, but that its unlock leaves the stack to nobody;
+//! * `settled`: the default one, but its unlock never switches to another fibre;
 //! * `barging`: blocks, and frees;
 //! * `spin_then_block`: tries for a moment, blocks, and frees;
 //! * `baton`: blocks, and hands over;

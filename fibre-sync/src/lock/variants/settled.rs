@@ -1,4 +1,4 @@
-//! The default lock, but that an unlock leaves everything where it is.
+//! The default lock, but an unlock never switches to another fibre.
 
 use crate::lock::queued::policy;
 

@@ -1,5 +1,5 @@
 //! Hierarchical victim selection: a thief climbs a tree of the machine, and takes from any
-//! processor with work below the vertex where it is.
+//! processor with work below its present vertex.
 //!
 //! Source: thesis, section 5.3.2, algorithm 2; its lines number the rules here. *v* is the vertex,
 //! *C* the processors below it, *r* how often the thief has tried one of them, and *p* how many
