@@ -103,6 +103,7 @@ impl Processor {
     fn is_needed_by_others(&self) -> bool {
         self.domain.shared_queues.has_work()
             || self.thief.has_victim(&self.domain)
+            || self.thief.next_look(&self.domain).is_some()
             || self.watcher.is_needed(&self.domain)
     }
 
@@ -125,13 +126,11 @@ impl Processor {
             return Next::Again;
         }
         let before = Instant::now();
-        let watch = match aside {
-            true => None,
-            false => self.watcher.begin(&self.domain, before),
-        };
+        let watch = self.for_others(aside, || self.watcher.begin(&self.domain, before));
         let decay = self.memory.stacks.decay_due(&self.domain.stacks);
+        let look = self.for_others(aside, || self.thief.next_look(&self.domain));
         let look_after = watch.and_then(WatchTimer::deadline);
-        let ends = [self.timers.next(), decay, look_after, call.deadline()];
+        let ends = [self.timers.next(), decay, look, look_after, call.deadline()];
         let deadline = ends.into_iter().flatten().min();
         self.count_park();
         self.stats().set_idle();
@@ -168,6 +167,11 @@ impl Processor {
         }
         // A reader that is a fibre of this processor never finds it asleep.
         self.answer(|| Some(0));
+    }
+
+    /// What to do for others in a sleep; nothing for a processor that stands aside.
+    fn for_others<T>(&self, aside: bool, when: impl FnOnce() -> Option<T>) -> Option<T> {
+        if aside { None } else { when() }
     }
 
     /// Delivers events before the processor sleeps, if that is its turn. `true`: it was.

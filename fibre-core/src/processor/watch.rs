@@ -4,8 +4,7 @@
 //! long keeps it from both. So it keeps events from fibres of other processors, and from fibres
 //! that might move there. It also keeps an activity that it has made ready, if it has told no thief
 //! of that. Where started fibres move, it also keeps fibres that others have woken, as waking one
-//! wakes no thief; fibres that have reached their deadlines; and the fibre that it has made ready
-//! last, which thieves leave alone until a watcher has found its owner stuck.
+//! wakes no thief, and fibres that have reached their deadlines.
 //!
 //! So a sleeping processor wakes up every [`TICK`], polls for those that have done nothing else
 //! since the last time, and fires their deadlines. From then until the next look, a waker of a

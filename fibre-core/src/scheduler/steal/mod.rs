@@ -27,9 +27,13 @@ use crate::config::steal_orders::steal_orders;
 use crate::queue::Runnable;
 use crate::scheduler::domain::Domain;
 use crate::trace::{self, TraceKind};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long an owner without a service counts as stuck: several times the distance of services.
+const STUCK: Duration = Duration::from_millis(1);
 
 /// A processor that steals. For its own thread only.
 #[derive(Debug)]
@@ -38,6 +42,9 @@ pub(crate) struct Thief {
     index: usize,
     /// The state of its random choices; never zero.
     random: Cell<u64>,
+    /// For each processor: when the thief found others there with a fibre that it left alone, and
+    /// how many services the processor had done.
+    looks: RefCell<Vec<Option<(Instant, u64)>>>,
 }
 
 /// Makes the choice of an order's function.
@@ -81,6 +88,7 @@ impl Thief {
         Self {
             index,
             random: Cell::new(mixed | 1),
+            looks: RefCell::default(),
         }
     }
 
@@ -148,20 +156,43 @@ impl Thief {
         }
     }
 
-    /// Takes the fibre that an owner has made ready last, which thieves leave alone, if a watcher
-    /// has found the owner stuck (`processor/watch.rs`).
+    /// Takes the fibre that an owner has made ready last, which thieves leave alone, if the owner
+    /// has not come to any other fibre for long.
     fn steal_next(&self, domain: &Domain) -> Option<Runnable> {
         if !domain.settings.moves_started || domain.settings.steal_order == StealOrder::Never {
             return None;
         }
-        let queues = domain.queues().iter().enumerate();
-        let mut stuck = queues.filter(|(index, queue)| *index != self.index && queue.is_stuck());
-        let (victim, fibre) = stuck.find_map(|(index, queue)| Some((index, queue.take_next()?)))?;
-        let stats = domain.stats(self.index);
-        stats.steals_tried.add(1);
-        stats.steals.add(1);
-        self.record(domain, &fibre, victim);
-        Some(fibre)
+        let mut looks = self.looks.borrow_mut();
+        looks.resize(domain.processors(), None);
+        let others = (0..domain.processors()).filter(|index| *index != self.index);
+        for victim in others.filter(|&index| domain.queues()[index].has_next()) {
+            let (now, services) = (Instant::now(), domain.stats(victim).services());
+            match looks[victim] {
+                Some((then, before)) if before == services => {
+                    if now - then >= STUCK
+                        && let Some(fibre) = domain.queues()[victim].take_next()
+                    {
+                        let stats = domain.stats(self.index);
+                        stats.steals_tried.add(1);
+                        stats.steals.add(1);
+                        self.record(domain, &fibre, victim);
+                        return Some(fibre);
+                    }
+                }
+                _ => looks[victim] = Some((now, services)),
+            }
+        }
+        None
+    }
+
+    /// When to look again, if there will be something that may be taken then.
+    pub(crate) fn next_look(&self, domain: &Domain) -> Option<Instant> {
+        let others = domain.queues().iter().enumerate();
+        let mut others = others.filter(|(index, _)| *index != self.index);
+        let worth_it = domain.settings.moves_started
+            && domain.settings.steal_order != StealOrder::Never
+            && others.any(|(_, queue)| queue.has_next());
+        worth_it.then(|| Instant::now() + STUCK)
     }
 
     /// The next random number. Source: Marsaglia, "Xorshift RNGs" (2003).
