@@ -10,6 +10,7 @@
 )]
 
 use fibre::Cluster;
+use fibre::activity::{Activity, Work};
 use std::cell::Cell;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
@@ -220,6 +221,57 @@ fn of_one_that_has_ended() {
             usize::from(cfg!(debug_assertions)),
             "{lines:#?}"
         );
+    }
+}
+
+/// An activity that has set a variable is named, and no fibre in its place.
+#[test]
+fn of_an_activity() {
+    thread_local!(static REQUEST: Cell<u32> = const { Cell::new(0) });
+    struct Sets;
+    impl Work for Sets {
+        fn run(_: &Activity<Self>) {
+            REQUEST.set(2);
+        }
+    }
+    let uses = || {
+        let sets = Activity::new(None, Sets).unwrap();
+        let first = fibre::spawn(|| {
+            REQUEST.set(1);
+            fibre::yield_now();
+            fibre::yield_now();
+        });
+        sets.schedule().unwrap();
+        let innocent = fibre::spawn(fibre::yield_now);
+        first.join().unwrap();
+        innocent.join().unwrap();
+    };
+    if let Some(lines) = lines_of("is an activity", "report", || on_one_processor(uses)) {
+        assert_eq!(
+            lines.len(),
+            usize::from(cfg!(debug_assertions)),
+            "{lines:#?}"
+        );
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.contains("before it waited or ended")),
+            "{lines:#?}"
+        );
+    }
+}
+
+/// A program names variables of its own that may change.
+#[test]
+fn a_program_may_name_more() {
+    thread_local!(static COUNT: Cell<u32> = const { Cell::new(0) });
+    let uses: Use = |number, wait| {
+        COUNT.set(number);
+        wait();
+    };
+    let named = "report,mixups::a_program_may_name_more::COUNT";
+    if let Some(lines) = lines_of("names more", named, || in_two_fibres(uses)) {
+        assert_eq!(lines, [""; 0]);
     }
 }
 

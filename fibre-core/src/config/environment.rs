@@ -13,7 +13,7 @@
 //! as programs may have such variables of their own.
 
 use crate::choice::{NamedChoice, Names};
-use crate::config::observation::{MonitorSetting, ReportSetting};
+use crate::config::observation::{MixupSetting, MonitorSetting, ReportSetting};
 use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::config::pollers::POLLERS;
 use crate::config::settings::{Moves, Nice, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
@@ -149,7 +149,7 @@ static VARIABLES: &[Variable] = &[
     },
     number::<MonitorSetting>("FIBRE_MONITOR", MonitorSetting::WORDS),
     number::<ReportSetting>("FIBRE_DEADLOCK", ReportSetting::WORDS),
-    number::<ReportSetting>("FIBRE_MIXUPS", ReportSetting::WORDS),
+    number::<MixupSetting>("FIBRE_MIXUPS", MixupSetting::WORDS),
     Variable {
         name: "FIBRE_DUMP",
         wanted: Wanted::Words("the name of a file"),

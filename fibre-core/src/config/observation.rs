@@ -92,15 +92,6 @@ impl ReportSetting {
     pub fn of_deadlocks() -> Self {
         variable("FIBRE_DEADLOCK").unwrap_or(Self(None))
     }
-
-    /// `FIBRE_MIXUPS`: builds with debug assertions look for thread-locals that fibres mix up,
-    /// unless it says otherwise; others never do.
-    pub(crate) fn of_mixups() -> Self {
-        if !cfg!(debug_assertions) {
-            return Self(None);
-        }
-        variable("FIBRE_MIXUPS").unwrap_or(Self(Some(MonitorAction::Report)))
-    }
 }
 
 impl FromStr for ReportSetting {
@@ -113,6 +104,46 @@ impl FromStr for ReportSetting {
             "off" => Ok(Self(None)),
             _ => Err(()),
         }
+    }
+}
+
+/// `FIBRE_MIXUPS`: whether thread-locals are looked for that fibres mix up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MixupSetting {
+    /// What follows a report; `None`: nobody looks.
+    pub(crate) action: Option<MonitorAction>,
+    /// The beginnings of the names of variables that may change.
+    pub(crate) may_change: Vec<String>,
+}
+
+impl MixupSetting {
+    /// The values, in words.
+    pub(crate) const WORDS: &str =
+        "report, abort or off; the first two perhaps with names of variables after commas";
+
+    /// The setting of the environment. By default builds with debug assertions report; others never
+    /// look.
+    pub(crate) fn from_environment() -> Self {
+        let set = variable("FIBRE_MIXUPS").filter(|_| cfg!(debug_assertions));
+        set.unwrap_or_else(|| Self {
+            action: cfg!(debug_assertions).then_some(MonitorAction::Report),
+            may_change: Vec::new(),
+        })
+    }
+}
+
+impl FromStr for MixupSetting {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut words = text.split(',');
+        let ReportSetting(action) = words.next().unwrap_or_default().parse()?;
+        let may_change: Vec<_> = words.map(str::to_owned).collect();
+        let is_wrong = may_change.iter().any(String::is_empty);
+        if is_wrong || (action.is_none() && !may_change.is_empty()) {
+            return Err(());
+        }
+        Ok(Self { action, may_change })
     }
 }
 
@@ -157,6 +188,24 @@ mod tests {
             "99999999999s",
             "4294967295h",
         ] {
+            assert_eq!(told(wrong), Err(()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn variables_that_may_change_have_names() {
+        let told = |text: &str| {
+            let told = text.parse::<MixupSetting>();
+            told.map(|setting| (setting.action, setting.may_change.join(" ")))
+        };
+        let is = |action, names: &str| Ok((action, names.to_owned()));
+        assert_eq!(told("report"), is(Some(MonitorAction::Report), ""));
+        assert_eq!(told("off"), is(None, ""));
+        assert_eq!(
+            told("abort,mine::COUNT,other::"),
+            is(Some(MonitorAction::Abort), "mine::COUNT other::")
+        );
+        for wrong in ["", "on", "report,", "abort,a,,b", "off,a", ",a"] {
             assert_eq!(told(wrong), Err(()), "{wrong}");
         }
     }

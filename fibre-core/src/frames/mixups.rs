@@ -13,9 +13,10 @@
 //! Not seen are: values behind a pointer that does not change; variables of libraries that are
 //! loaded, or of a program without a table of symbols; and clusters that move started fibres, where
 //! a fibre comes back to another thread. [`MAY_CHANGE`] lists variables that belong to the thread
-//! rightly. `FIBRE_MIXUPS=off` switches this off; with `abort` the process aborts after a report.
+//! rightly, and a program may name more. `FIBRE_MIXUPS=off` switches this off; with `abort` the
+//! process aborts after a report.
 
-use crate::config::observation::{MonitorAction, ReportSetting};
+use crate::config::observation::{MixupSetting, MonitorAction};
 use crate::fibre::ControlBlock;
 use crate::frames::symbols;
 use crate::stack::bounds_at;
@@ -26,49 +27,46 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-/// Whether thread-locals are compared, and what follows a report.
-static ACTION: LazyLock<Option<MonitorAction>> = LazyLock::new(|| ReportSetting::of_mixups().0);
+/// Whether thread-locals are compared, what follows a report, and which may change.
+static SETTING: LazyLock<MixupSetting> = LazyLock::new(MixupSetting::from_environment);
 
-/// The variables that are compared, in the order of their places.
-static VARIABLES: LazyLock<Vec<Variable>> = LazyLock::new(|| {
-    let all = symbols::thread_locals().into_iter();
-    let all = all.map(|(place, name)| (place, readable(&name)));
-    all.filter(|(place, name)| !place.is_empty() && !may_change(name))
-        .map(|(place, name)| Variable {
-            place,
-            name,
-            told: AtomicBool::new(false),
-        })
-        .collect()
-});
+/// The variables that are compared, in the order of their places; see [`variables`].
+static VARIABLES: OnceLock<Vec<Variable>> = OnceLock::new();
 
 /// The beginnings of the names of variables that fibres may leave to each other: what belongs to
 /// the thread and not to what it does. Caches, generators of random numbers, lists of destructors,
 /// places in registries of threads; and std's and the runtime's own, which the runtime looks after.
-const MAY_CHANGE: [&str; 21] = [
+const MAY_CHANGE: [&str; 28] = [
     "std::",
     "core::",
     "alloc::",
     "test::",
     "fibre_",
-    "rand::",
-    "fastrand::",
-    "parking_lot_core::",
-    "crossbeam_",
-    "thread_local::",
     "arc_swap::",
-    "regex_automata::",
-    "once_cell::",
-    "sharded_slab::",
+    "chrono::",
+    "crossbeam_",
     "env_logger::",
-    "tracing_subscriber::fmt::",
-    "tikv_jemalloc",
-    "_rjem_",
+    "fastrand::",
+    "foldhash::",
+    "futures_util::async_await::random::",
+    "hyper::common::date::",
     "je_",
+    "_rjem_",
+    "tikv_jemalloc",
     "mi_",
     "_mi_",
+    "once_cell::",
+    "oorandom::",
+    "parking_lot_core::",
+    "rand::",
+    "rand_core::",
+    "rapidhash::",
+    "regex_automata::",
+    "sharded_slab::",
+    "thread_local::",
+    "tracing_subscriber::fmt::",
 ];
 
 /// Blocks of thread-locals that are larger are not compared.
@@ -88,7 +86,7 @@ const INSIDE: [&str; 7] = [
     "alloc::",
 ];
 
-/// The beginnings of folders with the runtime's sources.
+/// The names of folders with the runtime's sources.
 const PACKAGES: [&str; 4] = ["fibre-core", "fibre-sync", "fibre-io", "fibre-rt"];
 
 /// A thread-local of the program.
@@ -114,15 +112,16 @@ struct Setter {
 }
 
 /// What a processor remembers of its thread's block. For its own thread only.
-#[derive(Debug, Default)]
-pub(crate) struct ThreadLocals(RefCell<Option<Image>>);
+#[derive(Debug)]
+pub(crate) struct ThreadLocals(RefCell<Image>);
 
 /// What was seen of a block.
 #[derive(Debug)]
 struct Image {
     /// The block.
     block: *const u8,
-    /// What it contained when a fibre last left its stack here, or came back.
+    /// What it contained when a fibre last left its stack here, or came back; nothing where blocks
+    /// are not compared.
     seen: Box<[u8]>,
     /// The fibres that have set variables, since the processor began.
     setters: Vec<Setter>,
@@ -138,79 +137,59 @@ pub(crate) struct SetValues {
 }
 
 impl ThreadLocals {
+    /// What the calling thread's block contains, which is about to be a processor. If fibres that
+    /// have started move, nothing is compared.
+    pub(crate) fn of_thread(moves_started: bool) -> Self {
+        let compares = cfg!(debug_assertions) && !moves_started && SETTING.action.is_some();
+        let block = compares.then(block).flatten();
+        let mut image = Image {
+            block: block.map_or(ptr::null(), <*const [u8]>::cast),
+            seen: vec![0; block.map_or(0, <*const [u8]>::len)].into(),
+            setters: Vec::new(),
+        };
+        image.look();
+        Self(RefCell::new(image))
+    }
+
     /// Notes what the calling fibre has set, which is about to leave its stack. What is returned is
     /// for [`come_back`](Self::come_back).
     #[inline(never)]
     pub(crate) fn leave(&self, fibre: &ControlBlock) -> Option<SetValues> {
-        let _action = (*ACTION)?;
-        let set = self.set_since()?;
-        let place = match set.is_empty() {
-            true => None,
-            // Nothing is borrowed meanwhile: this calls much of std.
-            false => place_of_wait(),
-        };
-        self.with(|image| {
-            image.note(&set, fibre.id(), place.as_ref());
-            image.look();
-            image.keep(fibre.id())
-        })?
+        let set = self.0.borrow().set_since()?;
+        let is_untold = |variable: &usize| !is_told(*variable);
+        // Nothing is borrowed meanwhile: this calls much of std.
+        let place = set.iter().any(is_untold).then(place_of_wait).flatten();
+        let mut image = self.0.borrow_mut();
+        image.note(&set, fibre.id(), place.as_ref());
+        image.look();
+        image.keep(fibre.id())
     }
 
     /// Compares what the calling fibre has set before it left its stack with what it finds.
     #[inline(never)]
     pub(crate) fn come_back(&self, fibre: &ControlBlock, kept: Option<SetValues>) {
-        let mixed_up = self.with(|image| {
+        let mixed_up = {
+            let mut image = self.0.borrow_mut();
             image.look();
             kept.and_then(|kept| image.mixed_up(kept))
-        });
-        if let Some((own, other)) = mixed_up.flatten() {
+        };
+        if let Some((own, other)) = mixed_up {
             tell(fibre, &own, &other);
         }
     }
 
-    /// Notes what a fibre has set that has just ended here.
+    /// Notes what a fibre has set that has just ended here, or an activity that rests.
     #[inline(never)]
     pub(crate) fn end(&self, fibre: u64) {
-        if ACTION.is_none() {
-            return;
-        }
-        let set = self.set_since().unwrap_or_default();
-        self.with(|image| {
+        let mut image = self.0.borrow_mut();
+        if let Some(set) = image.set_since() {
             image.note(&set, fibre, None);
             image.look();
-        });
-    }
-
-    /// The variables that have been set since the block was last looked at. `None`: it is not
-    /// compared.
-    fn set_since(&self) -> Option<Vec<usize>> {
-        let mut image = self.0.borrow_mut();
-        if image.is_none() {
-            *image = Some(Image::of_thread()?);
         }
-        image.as_ref().map(Image::set_since)
-    }
-
-    /// Calls `f` with what is remembered, if the block is compared.
-    fn with<R>(&self, f: impl FnOnce(&mut Image) -> R) -> Option<R> {
-        self.0.borrow_mut().as_mut().map(f)
     }
 }
 
 impl Image {
-    /// Looks at the block of the calling thread for the first time. One without contents is not
-    /// looked at again.
-    fn of_thread() -> Option<Self> {
-        let block = block()?;
-        let mut image = Self {
-            block: block.cast(),
-            seen: vec![0; block.len()].into(),
-            setters: Vec::new(),
-        };
-        image.look();
-        Some(image)
-    }
-
     /// Notes what the block contains.
     fn look(&mut self) {
         // SAFETY: the calling thread's block, of this length; nobody else writes to it.
@@ -231,16 +210,18 @@ impl Image {
         }
     }
 
-    /// The variables that have been set since.
-    fn set_since(&self) -> Vec<usize> {
-        if self.seen.is_empty() || self.is_as_seen(0..self.seen.len()) {
-            return Vec::new();
+    /// The variables that have been set since. `None`: blocks are not compared.
+    fn set_since(&self) -> Option<Vec<usize>> {
+        if self.seen.is_empty() {
+            return None;
+        }
+        if self.is_as_seen(0..self.seen.len()) {
+            return Some(Vec::new());
         }
         let inside = |place: &Range<usize>| place.end <= self.seen.len();
-        let all = VARIABLES.iter().enumerate();
-        all.filter(|(_, it)| inside(&it.place) && !self.is_as_seen(it.place.clone()))
-            .map(|(index, _)| index)
-            .collect()
+        let all = variables().iter().enumerate();
+        let set = all.filter(|(_, it)| inside(&it.place) && !self.is_as_seen(it.place.clone()));
+        Some(set.map(|(index, _)| index).collect())
     }
 
     /// Notes that a fibre has set these variables.
@@ -259,7 +240,7 @@ impl Image {
         let values = own.map(|it| {
             (
                 it.clone(),
-                self.seen[VARIABLES[it.variable].place.clone()].into(),
+                self.seen[variables()[it.variable].place.clone()].into(),
             )
         });
         let values: Vec<_> = values.collect();
@@ -276,7 +257,7 @@ impl Image {
             return None;
         }
         kept.values.into_iter().find_map(|(own, value)| {
-            let variable = &VARIABLES[own.variable];
+            let variable = &variables()[own.variable];
             let is_others = |it: &&Setter| it.variable == own.variable && it.fibre != own.fibre;
             let other = self.setters.iter().find(is_others)?.clone();
             let differs = self.seen[variable.place.clone()] != *value;
@@ -288,10 +269,15 @@ impl Image {
 /// Writes the warning.
 #[cold]
 fn tell(fibre: &ControlBlock, own: &Setter, other: &Setter) {
-    let variable = &VARIABLES[own.variable].name;
+    let variable = &variables()[own.variable].name;
     let name = fibre.attributes.name().unwrap_or_default();
     let (number, second) = (own.fibre, other.fibre);
-    let place = |setter: &Setter| setter.place.as_deref().and_then(first_place);
+    // Names take much of a stack, and the fibre may have come back to a small one.
+    let names = has_room();
+    let place = |setter: &Setter| {
+        let place = setter.place.as_deref().filter(|_| names);
+        place.and_then(first_place)
+    };
     let own = place(own).map_or_else(String::new, |place| format!(" at {place}"));
     let other = place(other).map_or_else(
         || "before it waited or ended".to_owned(),
@@ -302,17 +288,48 @@ fn tell(fibre: &ControlBlock, own: &Setter, other: &Setter) {
          has set {other}. The fibres of a thread share its thread-locals: use `fibre::fibre_local!`, or a switch hook \
          (docs/THREAD_LOCALS.md; FIBRE_MIXUPS=off switches this off)"
     ));
-    if *ACTION == Some(MonitorAction::Abort) {
+    if SETTING.action == Some(MonitorAction::Abort) {
         std::process::abort();
     }
 }
 
-/// Where the calling fibre is, if there is room on its stack to find out.
-fn place_of_wait() -> Option<Arc<Backtrace>> {
+/// The variables that are compared: none until there was a stack with room to read of them.
+fn variables() -> &'static [Variable] {
+    match VARIABLES.get() {
+        Some(all) => all,
+        None if has_room() => VARIABLES.get_or_init(read_variables),
+        None => &[],
+    }
+}
+
+/// Reads which variables there are.
+fn read_variables() -> Vec<Variable> {
+    let all = symbols::thread_locals().into_iter();
+    let all = all.map(|(place, name)| (place, readable(&name)));
+    let all = all.filter(|(place, name)| !place.is_empty() && !may_change(name));
+    all.map(|(place, name)| Variable {
+        place,
+        name,
+        told: AtomicBool::new(false),
+    })
+    .collect()
+}
+
+/// Whether a variable has been told of.
+fn is_told(variable: usize) -> bool {
+    variables()[variable].told.load(Ordering::Relaxed)
+}
+
+/// Whether the calling fibre's stack has room for what std does with names and backtraces.
+fn has_room() -> bool {
     let here = 0_usize;
     let here = (&raw const here).addr();
-    let stack = bounds_at(here)?;
-    (here - stack.start > ROOM).then(|| Arc::new(Backtrace::force_capture()))
+    bounds_at(here).is_some_and(|stack| here - stack.start > ROOM)
+}
+
+/// Where the calling fibre is, if there is room on its stack to find out.
+fn place_of_wait() -> Option<Arc<Backtrace>> {
+    has_room().then(|| Arc::new(Backtrace::force_capture()))
 }
 
 /// The innermost place that is neither the runtime's nor std's; a function, if lines are not known.
@@ -342,13 +359,20 @@ fn first_foreign(trace: &str) -> Option<String> {
 fn is_inside(function: &str, file: &str) -> bool {
     let function = function.trim_start_matches(['<', '&']);
     let by_name = INSIDE.iter().any(|name| function.starts_with(name));
-    let is_package = |part: &str| PACKAGES.iter().any(|name| part.starts_with(name));
+    let is_package = |part: &str| {
+        let rest = PACKAGES.iter().find_map(|name| part.strip_prefix(name));
+        // In a registry's folder, a version follows.
+        let is_version = |rest: &str| rest.starts_with(|after: char| after.is_ascii_digit());
+        rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_version))
+    };
     by_name || file.starts_with("/rustc/") || file.split('/').any(is_package)
 }
 
 /// Whether fibres may leave a variable of this name to each other.
 fn may_change(name: &str) -> bool {
-    MAY_CHANGE.iter().any(|begin| name.starts_with(begin))
+    let asked = SETTING.may_change.iter().map(String::as_str);
+    let mut all = MAY_CHANGE.into_iter().chain(asked);
+    all.any(|begin| name.starts_with(begin))
 }
 
 /// A symbol's name as a programmer has it: without what `thread_local!` makes of it.
@@ -420,8 +444,8 @@ mod tests {
     /// Nothing is set by looking. What std sets for its own sake is left out.
     #[test]
     fn what_std_sets_is_left_out() {
-        let mut image = Image::of_thread().unwrap();
-        assert_eq!(image.set_since(), [0; 0]);
+        let mut image = ThreadLocals::of_thread(false).0.into_inner();
+        assert_eq!(image.set_since(), Some(Vec::new()));
         // Takes another key for each, from the thread's own.
         drop(std::hash::RandomState::new());
         let all = symbols::thread_locals();
@@ -431,14 +455,14 @@ mod tests {
         assert!(
             set.any(|(_, name)| readable(name) == "std::hash::random::RandomState>::new::KEYS")
         );
-        assert_eq!(image.set_since(), [0; 0]);
+        assert_eq!(image.set_since(), Some(Vec::new()));
         image.look();
         assert!(image.is_as_seen(0..image.seen.len()));
     }
 
     #[test]
     fn the_last_setter_counts() {
-        let mut image = Image::of_thread().unwrap();
+        let mut image = ThreadLocals::of_thread(false).0.into_inner();
         image.note(&[3, 5], 1, None);
         image.note(&[5], 2, None);
         let setters = image.setters.iter().map(|it| (it.variable, it.fibre));

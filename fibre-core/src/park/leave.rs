@@ -88,10 +88,9 @@ fn suspend_with_panics(here: &Processor, block: &ControlBlock, action: Action) {
 /// with those that it comes back to.
 #[inline(always)]
 fn switch(block: &ControlBlock, action: Action) {
+    let leave_them = |here: &Processor| here.thread_locals.leave(block);
     let kept = match cfg!(debug_assertions) {
-        true => plainly(block, || {
-            Processor::here(|here| here.leave_thread_locals(block))
-        }),
+        true => plainly(block, || Processor::here(leave_them)),
         false => None,
     };
     // SAFETY: the running fibre's own block.

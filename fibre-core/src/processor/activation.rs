@@ -96,6 +96,9 @@ impl Processor {
     /// Takes an activity off its activity stack at the end of a run. It may run again at once.
     #[inline(never)]
     pub(super) fn idle_activity(&self, mut fibre: Runnable) {
+        if cfg!(debug_assertions) {
+            self.thread_locals.end(fibre.id());
+        }
         // SAFETY: nothing else leaves its stack to rest; the runnable has a reference.
         let activity = unsafe { ActivityBlock::of(fibre.fibre()) };
         let migrated = !Arc::ptr_eq(activity.domain(), self.domain());

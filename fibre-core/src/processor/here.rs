@@ -10,7 +10,6 @@
 
 use super::{Processor, ProcessorLocal};
 use crate::fibre::{ControlBlock, FibreRef};
-use crate::frames::mixups::SetValues;
 use crate::sys::current;
 
 impl Processor {
@@ -45,15 +44,6 @@ impl Processor {
         };
         // SAFETY: the fibre that runs here does not end meanwhile.
         running.is_some_and(|fibre| !unsafe { fibre.as_ref() }.link().is_plain())
-    }
-
-    /// Notes what the running fibre has set of the thread's own variables, if it will come back to
-    /// them. See [`mixups`](crate::frames::mixups).
-    pub(crate) fn leave_thread_locals(&self, running: &ControlBlock) -> Option<SetValues> {
-        match self.keeps_fibres() {
-            true => self.thread_locals.leave(running),
-            false => None,
-        }
     }
 
     /// In builds with debug assertions, panics if the running fibre publishes a wait: a waker that

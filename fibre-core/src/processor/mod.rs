@@ -213,6 +213,7 @@ impl Processor {
     /// It is the only one with this index, and this thread is its thread.
     #[must_use]
     pub(crate) unsafe fn new(domain: Arc<Domain>, index: usize, epoch: Instant) -> Self {
+        let thread_locals = ThreadLocals::of_thread(domain.settings.moves_started);
         Self {
             index,
             stats: NonNull::from(domain.stats(index)),
@@ -237,7 +238,7 @@ impl Processor {
             thief: Thief::new(index, &domain.settings),
             watcher: Watcher::new(index),
             obeyed: OrderState::default(),
-            thread_locals: ThreadLocals::default(),
+            thread_locals,
             domain,
         }
     }
