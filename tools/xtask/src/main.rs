@@ -112,7 +112,7 @@ impl Task {
     fn run(&self, workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         match self {
             Self::Test(options) => test::run(steps, options),
-            Self::Lto(options) => test::optimised(steps, options),
+            Self::Lto(options) => test::optimised(steps, options, lanes::part::Part::default()),
             Self::Release(options) => test::release(workspace, steps, options),
             Self::Loom(options) => loom::run(workspace, steps, options),
             Self::Mutants(options) => lanes::mutants::run(workspace, steps, options),

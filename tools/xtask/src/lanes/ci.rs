@@ -77,7 +77,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         &|steps| check::without_build(workspace, steps),
         &|steps| test::run(steps, &test::Options::default()),
         &|steps| test::release(workspace, steps, &test::Options::default()),
-        &|steps| test::optimised(steps, &test::Options::default()),
+        &|steps| test::optimised(steps, &test::Options::default(), part),
         &|steps| test::hwloc(steps),
         &|steps| check::clippy(steps),
         &|steps| doc::run(steps),

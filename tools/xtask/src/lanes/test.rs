@@ -4,7 +4,7 @@
 //! they are optimised are in two others. `lto` has those that make fibres wait and move: with fat
 //! link-time optimisation the compiler keeps thread-local addresses over calls, where debug builds
 //! hide it. (In `tests/running/migration.rs` every wake lands on another processor.) `release` has
-//! the rest.
+//! the rest, of which one has its turn in `lto`, too.
 //!
 //! A program takes longer to build than to run, and a good part of it is the same in all. So most
 //! suites of the facade are modules `suite_…` of a few programs, `tests/*/main.rs`, and run each in
@@ -19,6 +19,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use clap::Args;
 
+use crate::lanes::part::Part;
 use crate::programs::{Program, suites_in};
 use crate::side_by_side::Tests;
 use crate::steps::Steps;
@@ -31,6 +32,11 @@ const FACADE: &str = "fibre-tests";
 /// fibres wait, and perhaps go on elsewhere. Of locks and channels they have `sync_stress`, which
 /// uses them all.
 pub(super) const OPTIMISED: [&str; 2] = ["running", "waiting"];
+
+/// One that is tested in release, and with link-time optimisation on its days: it takes as long to
+/// optimise as these two. It waits by way of what a processor's thread keeps, which is what such
+/// builds show.
+const BY_TURNS: &str = "descriptors";
 
 /// The others, which are tested in release: to optimise one and the same twice takes minutes. What
 /// is linked otherwise, or has an allocator of its own, is among them.
@@ -286,8 +292,12 @@ pub(super) fn targets<'a>(
 
 /// Runs the suites with link-time optimisation, which shows what is wrong with thread-locals that
 /// are kept across a switch.
-pub(crate) fn optimised(steps: &mut Steps, options: &Options) -> Result<()> {
-    programs(steps, "lto", options, optimised_programs(), |_, _| true)
+pub(crate) fn optimised(steps: &mut Steps, options: &Options, part: Part) -> Result<()> {
+    let mut build = optimised_programs();
+    if part.has(0) {
+        build.args(targets([BY_TURNS]));
+    }
+    programs(steps, "lto", options, build, |_, _| true)
 }
 
 /// The command that runs the programs that are [`OPTIMISED`], with link-time optimisation.
@@ -332,6 +342,7 @@ mod tests {
         let run: BTreeSet<&str> = run.chain(&[IN_DEBUG, ELSEWHERE]).copied().collect();
         assert_eq!(run.len(), OPTIMISED.len() + IN_RELEASE.len() + 2);
         assert!(all().1.iter().map(String::as_str).eq(run));
+        assert!(IN_RELEASE.contains(&BY_TURNS));
     }
 
     /// Whatever lies beside the main source of a program of suites is one of them.

@@ -111,7 +111,9 @@ fn look_up(report: &Report, of: &Place, cells: &[Value], (way, entry): (&str, &V
     };
     let found = report.cells(&place);
     let at = entry.get("number").and_then(Value::as_integer).unwrap_or(1);
-    let at = usize::try_from(at - 1).unwrap_or_default();
+    let Ok(at) = usize::try_from(at - 1) else {
+        return Err(format!("`number` begins with 1, and is {at}"));
+    };
     let bound = entry.get("below").and_then(Value::as_float);
     let numbers: Vec<f64> = found.iter().filter_map(|cell| number(cell, at)).collect();
     if numbers.is_empty() {
@@ -136,6 +138,7 @@ fn compute(formula: &str, figures: &BTreeMap<String, Figure>) -> Figure {
     let value = sum(&mut parts, figures)?;
     match parts.next() {
         Some(rest) => Err(format!("`{rest}` in `{formula}`")),
+        None if !value.is_finite() => Err(format!("`{formula}` divides by zero")),
         None => Ok(value),
     }
 }
@@ -229,6 +232,8 @@ mod tests {
             "[computed]\nf = '( a'",
             "[computed]\nf = 'a a'",
             "[computed]\nf = 'a /'",
+            "[computed]\nf = 'a / 0'",
+            "f = { only = ['2', 'fibre', 'ns'], number = 0 }",
         ] {
             assert!(figure(rest).is_err(), "{rest}");
         }
