@@ -266,7 +266,7 @@ pub mod topology {
 /// | for | use |
 /// |---|---|
 /// | data that several fibres change | [`Mutex`](sync::Mutex); [`RwLock`](sync::RwLock) if most only read, and not just for a moment |
-/// | waiting until such data has changed as you want | [`Condvar`](sync::Condvar) |
+/// | waiting until such data is as you want it | [`Condvar`](sync::Condvar) |
 /// | at most *n* at a time | [`Semaphore`](sync::Semaphore); its [`permit`](sync::Semaphore::permit) is a guard |
 /// | "it has happened", for all who wait, now or later | [`Event`](sync::Event); for one of them [`AutoEvent`](sync::AutoEvent), [`Notify`](sync::Notify) |
 /// | the end of a changing number of jobs | [`WaitGroup`](sync::WaitGroup); [`group`](fn@group) for their results and errors, too |

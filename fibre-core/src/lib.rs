@@ -10,7 +10,7 @@
 //!
 //! | folder | what it is |
 //! |---|---|
-//! | `arch` | the runtime's assembly, except the switch |
+//! | `arch` | the runtime's code for one kind of CPU, except the switch |
 //! | `choice` | enums with named values |
 //! | `sys` | this thread's processor; forked children; signal masks; standard error |
 //! | `sync` | atomics and the futex, real or loom's; a short lock; reads of others' data |

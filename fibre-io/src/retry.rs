@@ -1,4 +1,4 @@
-//! What calls do between tries instead of waiting at a gate: they let other fibres run, or pause.
+//! What calls do around tries, besides waiting at a gate: they let other fibres run, or pause.
 //!
 //! Two calls on Unix sockets get no event when there is room again: `connect` to a listener with a
 //! full queue, and `sendto` to a full socket from an unconnected one. A blocking call waits for

@@ -2,7 +2,7 @@
 //!
 //! The program shares these descriptors with its parent, such as a shell and its terminal. So they
 //! must not become non-blocking, as they would for everybody who shares them. A call is made in
-//! steps; each step is for cases that the one before could not do:
+//! steps; each step is for cases that the one before could not handle:
 //!
 //! 1. without waiting, with a flag of the call (`RWF_NOWAIT`): pipes, sockets, and cached parts of
 //!    files;

@@ -1,4 +1,4 @@
-//! The runtime's assembly, except the switch, which has files of its own
+//! The runtime's code for one kind of CPU, except the switch, which has files of its own
 //! ([`stack::switch`](crate::stack)).
 //!
 //! * `x86_64`: for 64-bit x86.

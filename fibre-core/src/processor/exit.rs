@@ -7,9 +7,9 @@
 //! itself, with an `exit` of its own.
 //!
 //! On a foreign thread it calls the C library's. On a processor's thread it starts a fresh thread,
-//! which has no thread-local values and calls the C library's, and blocks the processor: none of
-//! its fibres runs again, and its thread does not end. Other processors go on until the process has
-//! ended, as threads do.
+//! which has no thread-local values and calls the C library's. Then it blocks the processor: none
+//! of the processor's fibres runs again, and the processor's thread does not end. Other processors
+//! go on until the process has ended, as threads do.
 //!
 //! The symbol is weak and hidden: it serves only the program or library that this crate is linked
 //! into (std's `process::exit` included), and gives way to another definition. A static C library

@@ -4,7 +4,7 @@
 //! docs/decisions/0004). So the processor runs no other fibre meanwhile. It sleeps for increasing
 //! periods. After each of them it delivers events, fires timers, obeys requests, and lets the fibre
 //! check whether its wait has ended. So waits for input, output, deadlines, and locks of other
-//! processors' fibres end without another fibre.
+//! processors' fibres can end while this processor runs no other fibre.
 //!
 //! What the fibre waits for may be another fibre of this processor. So the processor holds it for
 //! [`MAX_PAUSE`] without a pause, and then runs the others once. A sleep is known to end, so it

@@ -3,7 +3,7 @@
 //! Containers hide some of these files, kernels do not all have the same ones, and virtual machines
 //! put odd things into them. So each piece of information has a fallback of its own, and nothing is
 //! an error: the reader ignores a missing or invalid file, and a list that leaves out its own CPU.
-//! Online CPUs count, and so do those of the caller's affinity mask, as containers that renumber
+//! Only online CPUs count, and those of the caller's affinity mask, as containers that renumber
 //! their CPUs in these files do not renumber them in the mask. Nothing is known about CPUs that
 //! only the mask has.
 //!

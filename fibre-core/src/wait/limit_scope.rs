@@ -19,9 +19,10 @@
 //! 1. The deadline of a scope is no later than that of the scope outside of it. So a wait looks at
 //!    the innermost one only.
 //! 2. A scope in the chain lies in a frame of the calling fibre or thread that has not ended.
-//! 3. A scope that begins in a shield is in force there, and in no scope outside of the shield. The
-//!    same holds for a scope that begins in a destructor while the stack unwinds, or in the panic
-//!    hook: until that is over, nothing can be unwound to the scopes outside.
+//! 3. A scope that begins in a shield lies in no scope outside of the shield: the outer scopes are
+//!    not in force there, but the new one is. The same holds for a scope that begins in a
+//!    destructor while the stack unwinds, or in the panic hook: until that is over, nothing can be
+//!    unwound to the scopes outside.
 //! 4. [`are_used`] is true from before the first scope on. Until then no wait looks for a scope.
 
 use crate::sys::panic_count::Panics;

@@ -256,8 +256,8 @@ impl TcpListener {
     }
 
     /// The results of [`accept`](Self::accept), one after the other, without end: errors, too, even
-    /// after [`close`](Self::close). For a loop that ends with the listener, and only then, use
-    /// [`connections`](Self::connections).
+    /// after [`close`](Self::close). For a loop that ends with the listener, and not with an error,
+    /// use [`connections`](Self::connections).
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
     }

@@ -1,10 +1,10 @@
 //! Ending a system call of another thread: by a signal that the program does not use.
 //!
-//! For objects without a descriptor (messages of System V, any child process, a semaphore between
-//! processes), a thread waits for the fibre ([`crate::posix::worker`]). When the fibre is
-//! cancelled, that thread's call must end, and only a signal ends it. The signal is the last
-//! real-time one with the default disposition. It gets a handler that does nothing, so that the
-//! call fails with `EINTR`, and a thread lets it in only while it makes such a call.
+//! If an object has no descriptor (messages of System V, any child process, a semaphore between
+//! processes), a thread waits for it in the fibre's place ([`crate::posix::worker`]). When the
+//! fibre is cancelled, that thread's call must end, and only a signal ends it. The signal is the
+//! last real-time one with the default disposition. It gets a handler that does nothing, so that
+//! the call fails with `EINTR`, and a thread lets it in only while it makes such a call.
 //!
 //! The program may send itself that very signal, for a `sigwait` that waits for it. The handler
 //! recognises those signals by their sender: it blocks the signal on its thread and sends it to the
@@ -28,8 +28,8 @@ static CHOSEN: AtomicI32 = AtomicI32::new(0);
 /// Signals that the program has sent, a bit each: they are its own.
 static FOREIGN: AtomicU64 = AtomicU64::new(0);
 
-/// Makes a call on this thread that a signal may end, and tells `publish` which signal. If no
-/// signal is free, none does.
+/// Makes a call on this thread, and tells `publish` which signal to the thread ends the call. If no
+/// signal is free, nothing can end it, and `publish` is not called.
 pub fn interruptible<R>(publish: impl FnOnce(c_int), call: impl FnOnce() -> R) -> R {
     let Some(signal) = choose() else {
         return call();

@@ -66,9 +66,10 @@ pub use watch::{ChangedArm, WatchReceiver, WatchSender, watch};
 use shared::Channel;
 use std::sync::Arc;
 
-/// A channel with room for `capacity` values. The first value that stays in it allocates the
-/// memory; above 16384 values memory grows piece by piece. The channel keeps that memory.
-/// `usize::MAX` means any number, as in [`unbounded`]. With zero it is a [`rendezvous`] channel.
+/// A channel with room for `capacity` values. The first value that stays in it allocates the memory
+/// for all; if `capacity` is above 16384, memory grows piece by piece, as values come. The channel
+/// keeps that memory. `usize::MAX` means any number, as in [`unbounded`]. With zero it is a
+/// [`rendezvous`] channel.
 ///
 /// ```
 /// let (sender, receiver) = fibre::channel::bounded(1);

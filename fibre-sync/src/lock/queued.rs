@@ -4,9 +4,9 @@
 //! newcomers (*blocking with barging*, thesis section 3.3): a running fibre that needs the lock
 //! need not wait until a sleeping one has woken up. A waiter that was woken for nothing waits in
 //! front of the others, and in the [`Hybrid`] it asks for the baton [`PATIENCE`] later. Then the
-//! next unlock does not free the word but hands it over. (Go's mutex does the same, but its time
-//! begins with the wait; so a lock with a thousand waiters is a baton, because all of them have
-//! waited for long.) A round of the waiters behind it gets the lock in the same way. A
+//! next unlock does not free the word but hands it over. (Go's mutex does the same, but counts that
+//! time from the beginning of the wait; so a lock with a thousand waiters is a baton, because all
+//! of them have waited for long.) A round of the waiters behind it gets the lock in the same way. A
 //! [`Baton`](super::Baton) is always handed over.
 //!
 //! A waiter marks the word before it sleeps, and a woken one that finds the lock taken marks it

@@ -4,9 +4,9 @@
 //! lists of all, in two steps:
 //!
 //! 1. *Joint* arms, those of channels, may serve another selection, which may be doing the same. So
-//!    the selection takes their locks in the order of their addresses, and tries them once more. If
-//!    none is ready, all enter their lines. A selection never stands in some lines and not in
-//!    others: two selections that could serve each other find each other, and none finds itself.
+//!    the selection takes their locks in the order of their addresses, and tries these arms once
+//!    more. If none is ready, all enter their lines. A selection never stands in some lines and not
+//!    in others: two selections that could serve each other find each other, and none finds itself.
 //!    All locks are held for a few instructions for each arm.
 //! 2. The other arms enter one after the other, each under its own lock. Once the first has
 //!    entered, a waker may claim the waiter. An arm that finds itself ready takes nothing yet: the
