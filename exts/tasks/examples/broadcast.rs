@@ -9,78 +9,41 @@
 //! nc localhost 8080     # in two other terminals
 //! ```
 
-use fibre::net::{TcpListener, TcpStream};
-use fibre_tasks::{Emits, Emitter, Shared, acquire, on, task};
-use std::io::{self, Read as _, Write as _};
+use fibre_tasks::socket::{Close, Connection, Data, Failure, Server, Socket};
+use fibre_tasks::{Full, Shared, on, task};
+use std::io::{self, Write as _};
 use std::sync::Arc;
 
-/// A client has written this.
-struct Data(Arc<[u8]>);
-/// A client has gone.
-struct Close;
-
-/// A connection: what emits events.
-struct Client {
-    data: Emitter<Data>,
-    close: Emitter<Close>,
-}
-
-impl Emits<Data> for Client {
-    fn emitter(&self) -> &Emitter<Data> {
-        &self.data
-    }
-}
-
-impl Emits<Close> for Client {
-    fn emitter(&self) -> &Emitter<Close> {
-        &self.close
-    }
-}
-
 /// `set<socket@>@`
-type Clients = Shared<Vec<Shared<Arc<TcpStream>>>>;
+type Clients = Shared<Vec<Shared<Arc<Socket>>>>;
 
 fn main() -> io::Result<()> {
-    let listener = TcpListener::bind(("127.0.0.1", port()))?;
-    println!("listening on {}", listener.local_addr()?);
-    let clients = Clients::default();
-    for (stream, _) in listener.connections() {
-        let clients = clients.clone();
-        fibre::spawn(move || serve(stream, &clients));
-    }
-    Ok(())
-}
-
-/// One connection, from its beginning to its end.
-fn serve(stream: TcpStream, clients: &Clients) {
-    let stream = Arc::new(stream);
-    let socket = Shared::new(Arc::clone(&stream));
-    let client = Client {
-        data: Emitter::new(),
-        close: Emitter::new(),
-    };
-    acquire(clients.full()).push(socket.clone());
-    on!(
-        client,
-        Data,
-        [clients] | data | {
-            let message = Arc::clone(&data.0);
-            for socket in clients.iter() {
-                drop(task!([+socket, =message] {
+    let (server, clients, stderr) = (Server::new(), Clients::default(), Shared::new(io::stderr()));
+    on!(server, Connection, [+clients] |connection| {
+        let socket = connection.socket();
+        let client = Shared::new(Arc::clone(&socket));
+        clients.push(client.clone());
+        let clients = Full::shared(&clients);
+        on!(socket, Data, [clients] |data| {
+            let message = data.bytes();
+            for client in clients.iter() {
+                drop(task!([+client, =message] {
                     // A client that has gone says so itself.
-                    let _gone = (&**socket).write_all(&message);
+                    let _gone = (&**client).write_all(&message);
                 }));
             }
-        }
-    );
-    on!(client, Close, [+clients, =socket] |_| {
-        clients.retain(|other| !other.is_same(&socket));
+        });
+        on!(socket, Close, [+clients, =client] |_| {
+            clients.retain(|other| !other.is_same(&client));
+        });
     });
-    let mut buffer = [0; 1024];
-    while let Ok(length @ 1..) = (&*stream).read(&mut buffer) {
-        client.data.deliver(Data(buffer[..length].into()));
-    }
-    client.close.deliver(Close);
+    on!(server, Failure, [+stderr] |failure| {
+        let _closed = writeln!(stderr, "Failed to start server: {}", failure.error());
+    });
+    let listener = server.bind(("127.0.0.1", port()))?;
+    println!("listening on {}", listener.local_addr()?);
+    server.serve(listener);
+    Ok(())
 }
 
 /// The port that is asked for; 8080 if none is.

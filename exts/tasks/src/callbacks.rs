@@ -98,6 +98,16 @@ impl<E> Callbacks<E> {
         drop_quietly(removed);
     }
 
+    /// Takes all out.
+    pub(crate) fn clear(&self) {
+        let mut list = self.lock();
+        let removed = mem::take(&mut list.callbacks);
+        let before = list.in_order.take();
+        drop(list);
+        drop(before);
+        removed.into_values().for_each(drop_quietly);
+    }
+
     /// Calls all of them, in turn. Returns the first panic.
     pub(crate) fn call(&self, event: &E) -> Option<Payload> {
         let mut panic = None;

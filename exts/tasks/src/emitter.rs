@@ -278,6 +278,11 @@ impl<E: Send + 'static> Emitter<E> {
         self.0.end_here().map_or(Pushed::Behind, Pushed::Refused)
     }
 
+    /// Removes all callbacks, as no event follows. Blocks nothing.
+    pub(crate) fn end(&self) {
+        self.0.callbacks.clear();
+    }
+
     /// How many callbacks there are.
     #[must_use]
     pub fn callbacks(&self) -> usize {

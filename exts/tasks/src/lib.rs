@@ -46,6 +46,7 @@
 //! | go on with permissions in several tasks, and wait for them | [`finish()`], [`try_finish`], [`Scope`] |
 //! | get permissions in the calling fibre | [`acquire()`], [`try_acquire`] |
 //! | start a task for each event | [`on!`], [`Emitter`], [`Emits`] |
+//! | serve clients by events | [`socket`] |
 //! | choose processors, stop all | [`Tasks`] |
 //!
 //! # What is promised
@@ -86,6 +87,7 @@
 //! | `finish` | tasks that their parent waits for |
 //! | `tasks` | tasks that are stopped together |
 //! | `callbacks`, `emitter`, `macros` | what events call; events; Eve's notation |
+//! | `socket` | sockets that emit events |
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 // Unit tests know the threads of the system, so a build of them for models is empty.
@@ -115,6 +117,8 @@ mod macros;
 mod object;
 #[cfg(not(loom))]
 mod request;
+#[cfg(not(loom))]
+pub mod socket;
 #[cfg(not(loom))]
 mod stage;
 #[cfg(not(loom))]

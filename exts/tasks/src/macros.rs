@@ -154,14 +154,19 @@ macro_rules! __listed {
     (
         @list (on ($object:expr) ($event:ty) ($payload:pat_param) $block:block)
         [$(($name:ident $permission:ident))*] [$($copy:ident)*] []
-    ) => {{
-        $(let $copy = ::core::clone::Clone::clone(&$copy);)*
-        $crate::Emits::<$event>::emitter(&$object).on(
-            ($($name.$permission(),)*),
-            move |$payload: &$event, #[allow(unused_mut)] ($(mut $name,)*)| {
-                $(#[allow(unused_mut)] let mut $copy = ::core::clone::Clone::clone(&$copy);)*
-                $block
-            },
-        )
-    }};
+    ) => {
+        // The object is looked at before a copy takes its name.
+        match $crate::Emits::<$event>::emitter(&$object) {
+            emitter => {
+                $(let $copy = ::core::clone::Clone::clone(&$copy);)*
+                emitter.on(
+                    ($($name.$permission(),)*),
+                    move |$payload: &$event, #[allow(unused_mut)] ($(mut $name,)*)| {
+                        $(#[allow(unused_mut)] let mut $copy = ::core::clone::Clone::clone(&$copy);)*
+                        $block
+                    },
+                )
+            }
+        }
+    };
 }

@@ -16,8 +16,9 @@ pub enum Acquisition {
     #[default]
     Lines,
     /// As Eve does it: a task that finds a permission missing goes to the end of the queue, and
-    /// tries again when it is at its head. It has a stack meanwhile, keeps its processor busy, and
-    /// may be passed by others again and again. For comparison.
+    /// tries again when it is at its head. It has a stack meanwhile, and keeps its processor busy.
+    /// There is no order: a task that wants several objects may be passed for ever by tasks that
+    /// want one of them. For comparison.
     Requeue,
 }
 

@@ -16,5 +16,6 @@ mod order;
 mod panics;
 mod permissions;
 mod scheduling;
+mod sockets;
 mod stress;
 mod support;

@@ -43,7 +43,10 @@ const DRAWN: [(&str, &[&str]); 25] = [
         "fibre-events",
         &["fibre-core", "fibre-io", "fibre-sync", FACADE],
     ),
-    ("fibre-tasks", &["fibre-core", "fibre-sync", FACADE]),
+    (
+        "fibre-tasks",
+        &["fibre-core", "fibre-io", "fibre-sync", FACADE],
+    ),
     // The tests of the second one are served by the first.
     (
         "fibre-rustls",
