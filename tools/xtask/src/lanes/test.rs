@@ -4,7 +4,7 @@
 //! they are optimised are in two others. `lto` has those that make fibres wait and move: with fat
 //! link-time optimisation the compiler keeps thread-local addresses over calls, where debug builds
 //! hide it. (In `tests/running/migration.rs` every wake lands on another processor.) `release` has
-//! the rest, of which one has its turn in `lto`, too.
+//! the rest; one of those has its turn in `lto`, too.
 //!
 //! A program takes longer to build than to run, and a good part of it is the same in all. So most
 //! suites of the facade are modules `suite_…` of a few programs, `tests/*/main.rs`, and run each in
