@@ -148,7 +148,7 @@ impl ReadyQueue {
 
 impl Owner<'_> {
     /// Makes a fibre the one that thieves leave alone, in place of the one before.
-    fn fill_next(self, runnable: Runnable) {
+    pub(crate) fn fill_next(self, runnable: Runnable) {
         self.next_since.set(self.turn.get());
         if let Some(before) = self.next.fill(runnable) {
             self.push_shared(before);

@@ -44,8 +44,7 @@ fn manners(processors: usize) -> [ClusterBuilder; 8] {
 }
 
 /// Started fibres that a busy processor has woken, or left in its queue, are taken by the
-/// others, though these are busy with fibres that yield all the time; also a single one. No spare
-/// processor helps.
+/// others, though these are busy with fibres that yield all the time; also a single one.
 #[test]
 fn the_woken_are_transferred() {
     for processors in [2, 4] {
@@ -54,7 +53,7 @@ fn the_woken_are_transferred() {
                 .into_iter()
                 .map(move |builder| (count, builder))
         }) {
-            within(builder.max_spare_processors(0), move |_| {
+            within(builder, move |_| {
                 let (ran, stop) = (
                     Arc::new(AtomicUsize::new(0)),
                     Arc::new(AtomicBool::new(false)),

@@ -295,6 +295,36 @@ mod tests {
         assert_eq!(seen, [true; 8]);
     }
 
+    /// Also if the thief never sleeps, so that it watches nobody.
+    #[test]
+    fn what_an_owner_keeps_is_taken_once_it_does_not_switch() {
+        let mut settings = Settings::from_environment();
+        settings.moves_started = true;
+        settings.steal_order = StealOrder::LongestBusy;
+        let domain = Domain::new(2, settings);
+        let (thief, link) = (Thief::new(0, &domain.settings), Link::new());
+        domain.stats(1).set_busy_since(1);
+        // SAFETY: the queue has no owner, so this thread stands in for it; the link is queued once,
+        // and taken out before it goes.
+        unsafe {
+            domain.queues()[1]
+                .as_owner()
+                .fill_next(Runnable::new(NonNull::from(&link)))
+        };
+        let taken = || {
+            thief
+                .steal(&domain, StealMode::Any)
+                .map(|fibre| fibre.node())
+        };
+        assert_eq!(taken(), None, "it has just been made ready");
+        std::thread::sleep(STUCK);
+        domain.stats(1).count_service();
+        assert_eq!(taken(), None, "its owner goes on");
+        std::thread::sleep(STUCK);
+        assert_eq!(taken(), Some(NonNull::from(&link)));
+        assert_eq!(taken(), None);
+    }
+
     #[test]
     fn who_is_being_woken_keeps_its_work() {
         let orders = StealOrder::ALL.into_iter();
