@@ -41,6 +41,15 @@ const LONGER: u32 = 10;
 /// How often a processor that spins for long looks at what the others have.
 const TICK: Duration = Duration::from_millis(1);
 
+/// The earlier of two moments.
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, None) => one,
+        (None, other) => other,
+    }
+}
+
 impl Processor {
     /// Sleeps until there may be work.
     pub(super) fn go_idle(&self) -> Next {
@@ -131,7 +140,7 @@ impl Processor {
         let look = self.for_others(aside, || self.thief.next_look(&self.domain));
         let look_after = watch.and_then(WatchTimer::deadline);
         let ends = [self.timers.next(), decay, look, look_after, call.deadline()];
-        let deadline = ends.into_iter().flatten().min();
+        let deadline = ends.into_iter().fold(None, earlier);
         self.count_park();
         self.stats().set_idle();
         self.begin_sleep();
