@@ -13,8 +13,9 @@ use crate::instructions::counts::Counts;
 use crate::instructions::kept::Kept;
 use crate::instructions::setting::Setting;
 use crate::instructions::verdict::{self, Verdict};
+use crate::lanes::test;
 use crate::steps::Steps;
-use crate::workspace::{Workspace, cargo, require_program};
+use crate::workspace::{Workspace, require_program};
 
 /// The file of counts.
 const KEPT: &str = "benches/fibre-bench/instructions.toml";
@@ -48,7 +49,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         require_program("valgrind", "Debian: apt-get install valgrind")?;
         Ok("valgrind is installed".into())
     })?;
-    let mut build = cargo(["build", "--profile", PROFILE, "--package", "fibre-bench"]);
+    // What the other lanes build in release. Its features add code that these paths do not reach.
+    let mut build = test::of_release("build");
+    build.args(["--profile", PROFILE]);
     for program in PROGRAMS {
         build.args(["--bin", program]);
     }
