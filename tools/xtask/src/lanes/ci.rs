@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::lanes::part::{self, Part};
+use crate::lanes::part::{self, PARTS, Part};
 use crate::lanes::{
     bench, c, check, clients, doc, gdb, guide, header, instructions, links, loom, package,
     policies, pollers, sanitize, test,
@@ -73,7 +73,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     }
     let (part, note) = options.part();
     steps.note(note);
-    let lanes: [Lane; 20] = [
+    let daily: [Lane; 15] = [
         &|steps| check::without_build(workspace, steps),
         &|steps| test::run(steps, &test::Options::default()),
         &|steps| test::release(workspace, steps, &test::Options::default()),
@@ -85,17 +85,46 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         &|steps| package::run(workspace, steps),
         &|steps| c::run(workspace, steps, &c::Options::default()),
         &|steps| gdb::run(workspace, steps, &gdb::Options::built()),
-        &|steps| guide::run(workspace, steps, &guide::Options::built()),
-        &|steps| clients::run(steps, &clients::Options::default()),
-        &|steps| links::run(workspace, steps, &links::Options::default()),
         &|steps| policies::run(workspace, steps, &policies::Options::of(part)),
         &|steps| pollers::run(steps, &pollers::Options::of(part)),
         &|steps| loom::run(workspace, steps, &loom::Options::default()),
-        &|steps| sanitize::run(workspace, steps),
         &|steps| instructions::run(workspace, steps, &instructions::Options::default()),
-        &|steps| bench::run(workspace, steps, &bench::Options::smoke()),
     ];
+    // What takes long, and seldom fails where the others pass, has its day.
+    let by_turns: [(&str, &[Lane]); PARTS] = [
+        ("sanitize", &[&|steps| sanitize::run(workspace, steps)]),
+        (
+            "guide, clients, links",
+            &[
+                &|steps| guide::run(workspace, steps, &guide::Options::built()),
+                &|steps| clients::run(steps, &clients::Options::default()),
+                &|steps| links::run(workspace, steps, &links::Options::default()),
+            ],
+        ),
+        (
+            "bench",
+            &[&|steps| bench::run(workspace, steps, &bench::Options::smoke())],
+        ),
+    ];
+    let lanes = todays(steps, &daily, &by_turns, part);
     run_all(steps, &lanes, options.keep_going)
+}
+
+/// The lanes of a part of the days: those of each day, and those that have their turn.
+fn todays<'a>(
+    steps: &mut Steps,
+    daily: &[Lane<'a>],
+    by_turns: &[(&str, &[Lane<'a>])],
+    part: Part,
+) -> Vec<Lane<'a>> {
+    let mut lanes = daily.to_vec();
+    for (turn, (names, its)) in by_turns.iter().enumerate() {
+        match part.has(turn) {
+            true => lanes.extend_from_slice(its),
+            false => steps.note(format!("not in this part: {names}")),
+        }
+    }
+    lanes
 }
 
 /// Runs one lane after another. Those after one that has failed run only `to_the_end`; the error is
@@ -143,6 +172,18 @@ mod tests {
         };
         assert_eq!(options(true, None).part().0, Part::default());
         assert_eq!(options(false, Some(7)).part().0, Part::of_day(7));
+    }
+
+    /// All lanes run within the parts, those by turns once, and all at once if that is asked for.
+    #[test]
+    fn each_lane_has_its_day() {
+        let lane: Lane = &|_| Ok(());
+        let by_turns: [(&str, &[Lane]); PARTS] =
+            [("a", &[lane]), ("b", &[lane, lane]), ("c", &[lane])];
+        let count = |part| todays(&mut Steps::new(), &[lane; 5], &by_turns, part).len();
+        assert_eq!(count(Part::default()), 9);
+        let days = (0..PARTS as u64).map(|day| count(Part::of_day(day)));
+        assert_eq!(days.collect::<Vec<_>>(), [6, 7, 6]);
     }
 
     #[test]
