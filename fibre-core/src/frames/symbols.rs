@@ -31,7 +31,9 @@ pub(super) fn functions<K>(
     kind_of: impl Fn(&[u8]) -> Option<K>,
 ) -> Vec<(Range<usize>, K)> {
     let symbols = Symbols::read();
-    let mut functions = symbols.map_or_else(Vec::new, |symbols| symbols.functions(words, kind_of));
+    let mut functions = symbols
+        .and_then(|symbols| symbols.functions(words, kind_of))
+        .unwrap_or_default();
     functions.sort_by_key(|(code, _)| code.start);
     functions
 }
@@ -45,12 +47,17 @@ pub(super) fn thread_locals() -> Vec<(Range<usize>, String)> {
     all
 }
 
-/// The table, and the names that its entries point to.
+/// The longest name of a thread-local that is read whole.
+const MAX_NAME: u64 = 1024;
+
+/// The table, and where the names are that its entries point to.
 struct Symbols {
+    /// The program.
+    file: File,
     /// The entries.
     table: Vec<u8>,
-    /// The names, each with a zero behind it.
-    names: Vec<u8>,
+    /// The part of the file with the names, each with a zero behind it.
+    names: Range<u64>,
 }
 
 impl Symbols {
@@ -67,9 +74,13 @@ impl Symbols {
         let table = sections.chunks_exact(SECTION).find(is_table)?;
         let names = number(table, 0x28, 4)? as usize;
         let names = sections.chunks_exact(SECTION).nth(names)?;
-        let content = |section| bytes(&file, number(section, 0x18, 8)?, number(section, 0x20, 8)?);
+        let content = |section| {
+            let begin = number(section, 0x18, 8)?;
+            Some(begin..begin.checked_add(number(section, 0x20, 8)?)?)
+        };
         let (table, names) = (content(table)?, content(names)?);
-        Some(Self { table, names })
+        let table = bytes(&file, table.start, table.end - table.start)?;
+        Some(Self { file, table, names })
     }
 
     /// The functions with one of these words in their names, and a kind, in no order.
@@ -77,8 +88,13 @@ impl Symbols {
         &self,
         words: &[&str],
         kind_of: impl Fn(&[u8]) -> Option<K>,
-    ) -> Vec<(Range<usize>, K)> {
-        let (base, wanted) = (base(), wanted(words, &self.names));
+    ) -> Option<Vec<(Range<usize>, K)>> {
+        let names = bytes(
+            &self.file,
+            self.names.start,
+            self.names.end - self.names.start,
+        )?;
+        let (base, wanted) = (base(), wanted(words, &names));
         let function = |symbol: &[u8]| {
             // Nearly all symbols are not ours, and there may be very many: this test comes first,
             // and is kept plain.
@@ -87,32 +103,41 @@ impl Symbols {
             if symbol[4] & 0xf != FUNCTION {
                 return None;
             }
-            let kind = kind_of(self.name(symbol)?)?;
+            let kind = kind_of(first_name(names.get(begin..)?)?)?;
             let place = place(symbol)?;
             Some((base + place.start..base + place.end, kind))
         };
-        self.table
-            .chunks_exact(SYMBOL)
-            .filter_map(function)
-            .collect()
+        let all = self.table.chunks_exact(SYMBOL).filter_map(function);
+        Some(all.collect())
     }
 
-    /// The thread-locals, in no order.
+    /// The thread-locals, in no order. There are few, so their names are read one by one.
     fn thread_locals(&self) -> Vec<(Range<usize>, String)> {
-        let all = self.table.chunks_exact(SYMBOL);
-        all.filter(|symbol| symbol[4] & 0xf == THREAD_LOCAL)
-            .filter_map(|symbol| {
-                let name = String::from_utf8_lossy(self.name(symbol)?).into_owned();
-                Some((place(symbol)?, name))
-            })
-            .collect()
+        let (table, mut at, mut found) = (self.table.as_slice(), 0, Vec::new());
+        // Kept plain: builds with debug assertions are seldom optimised.
+        while at + SYMBOL <= table.len() {
+            if table[at + 4] & 0xf == THREAD_LOCAL {
+                found.extend(self.thread_local(&table[at..at + SYMBOL]));
+            }
+            at += SYMBOL;
+        }
+        found
     }
 
-    /// A symbol's name.
-    fn name(&self, symbol: &[u8]) -> Option<&[u8]> {
-        let name = self.names.get(number(symbol, 0, 4)? as usize..)?;
-        Some(&name[..name.iter().position(|byte| *byte == 0)?])
+    /// The place and the name of a thread-local.
+    fn thread_local(&self, symbol: &[u8]) -> Option<(Range<usize>, String)> {
+        let begin = self.names.start.checked_add(number(symbol, 0, 4)?)?;
+        let length = self.names.end.checked_sub(begin)?.min(MAX_NAME);
+        let name = bytes(&self.file, begin, length)?;
+        let name = String::from_utf8_lossy(first_name(&name)?).into_owned();
+        Some((place(symbol)?, name))
     }
+}
+
+/// The name that these bytes begin with.
+fn first_name(names: &[u8]) -> Option<&[u8]> {
+    let end = names.iter().position(|byte| *byte == 0)?;
+    Some(&names[..end])
 }
 
 /// A symbol's value, and that with its size added.
