@@ -165,8 +165,8 @@ pub(super) fn give_way(resume: Resume, make_way: impl FnOnce(&Processor, Runnabl
 
 /// Whether waits that begin now may unwind: there has been a limit scope in this process
 /// ([`timeout`](crate::timeout()) and the like), or a cluster that is stopped unwinds its fibres.
-/// One that has begun before may unwind in any case, unless it is [closed](WaitObject::closed) or
-/// in a shield.
+/// One that has begun before may unwind in any case, unless it is
+/// [closed](crate::WaitObject::closed) or in a shield.
 #[inline]
 #[must_use]
 pub fn waits_may_unwind() -> bool {
