@@ -29,7 +29,12 @@ fn told<'a>(errors: &'a str, variable: &str) -> (&'a str, &'a str) {
 
 #[test]
 fn defaults_are_told() {
-    let environment = [("FIBRE_DEBUG", "config"), ("FIBRE_PROCESSORS", "1")];
+    let environment = [
+        ("FIBRE_DEBUG", "config"),
+        ("FIBRE_PROCESSORS", "1"),
+        // The lane `test` has set it.
+        ("FIBRE_MIXUPS", "off"),
+    ];
     let Some(errors) = alone(&environment, || fibre::spawn(|| ()).join().unwrap()) else {
         return;
     };
