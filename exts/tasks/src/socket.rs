@@ -1,7 +1,7 @@
 //! Sockets that emit events: Eve's library `io.socket`.
 //!
-//! A [`Server`] emits a [`Connection`] for each client, and a [`Failure`] if it cannot listen, or
-//! not any longer. A client's [`Socket`] emits [`Data`], [`Timeout`] if it was asked to, and at
+//! A [`Server`] emits a [`Connection`] for each client, and a [`Failure`] if it cannot listen.
+//! A client's [`Socket`] emits [`Data`], [`Timeout`] if it was asked to, and at
 //! last [`Close`]. Callbacks are added by [`on!`](crate::on), and have permissions like others.
 //!
 //! Each socket has a fibre that reads. It hands an event over and waits until its callbacks have
@@ -30,7 +30,7 @@ const MAX_DATA: usize = 16 << 10;
 /// A client has connected. It is closed if no callback asks for its socket.
 pub struct Connection(Arc<Socket>);
 
-/// A server cannot listen, or not any longer.
+/// A server cannot listen.
 #[derive(Debug, Clone)]
 pub struct Failure(Arc<io::Error>);
 
@@ -75,23 +75,12 @@ pub struct Timeout;
 /// assert_eq!(*acquire(heard.read()), "hello");
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Server {
     connections: Emitter<Connection>,
     failures: Emitter<Failure>,
-    state: Mutex<State>,
-}
-
-/// Whether a server listens.
-#[derive(Debug, Default)]
-enum State {
-    /// It has not begun.
-    #[default]
-    New,
-    /// It accepts from this.
-    Listens(Arc<TcpListener>),
-    /// It has been closed.
-    Closed,
+    /// What it accepts from; `None` once it has been closed.
+    listeners: Mutex<Option<Vec<Arc<TcpListener>>>>,
 }
 
 /// A client's connection. It is written to as [`Write`] says, by a reference; that blocks the
@@ -112,7 +101,11 @@ impl Server {
     /// If there is no memory, or the default cluster cannot be started.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            connections: Emitter::new(),
+            failures: Emitter::new(),
+            listeners: Mutex::new(Some(Vec::new())),
+        }
     }
 
     /// Takes an address. Looking up a name blocks the fibre.
@@ -125,16 +118,14 @@ impl Server {
     }
 
     /// Accepts connections until the server is [closed](Self::close), or the calling fibre is
-    /// cancelled. Blocks the fibre. Emits each, waits until the callbacks have returned, and then
-    /// reads in a fibre of its own: what those callbacks add misses nothing.
+    /// cancelled. A server may serve several listeners, each in a fibre. Blocks the fibre. Emits
+    /// each, waits until the callbacks have returned, and then reads in a fibre of its own: what
+    /// those callbacks add misses nothing.
     pub fn serve(&self, listener: TcpListener) {
         let listener = Arc::new(listener);
-        {
-            let mut state = self.state.lock();
-            if matches!(*state, State::Closed) {
-                return;
-            }
-            *state = State::Listens(Arc::clone(&listener));
+        match &mut *self.listeners.lock() {
+            Some(listeners) => listeners.push(Arc::clone(&listener)),
+            None => return,
         }
         for (stream, _) in listener.connections() {
             let socket = Arc::new(Socket::new(stream));
@@ -158,8 +149,8 @@ impl Server {
 
     /// Accepts no more connections; those that there are go on. Blocks nothing.
     pub fn close(&self) {
-        let before = std::mem::replace(&mut *self.state.lock(), State::Closed);
-        if let State::Listens(listener) = before {
+        let listeners = self.listeners.lock().take();
+        for listener in listeners.into_iter().flatten() {
             listener.close();
         }
     }
@@ -170,6 +161,12 @@ impl Server {
         let error = Arc::new(error);
         hand_over(&self.failures, Failure(Arc::clone(&error)));
         io::Error::new(kind, error)
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -221,7 +218,9 @@ impl Socket {
             match (&self.stream).read(&mut buffer) {
                 Ok(0) => break None,
                 Ok(length) => hand_over(&self.data, Data(buffer[..length].into())),
-                Err(error) if is_timeout(&error) => hand_over(&self.timeouts, Timeout),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                    hand_over(&self.timeouts, Timeout)
+                }
                 Err(error) => break Some(Arc::new(error)),
             }
         };
@@ -238,11 +237,6 @@ fn hand_over<E: Send + 'static>(emitter: &Emitter<E>, event: E) {
     if emitter.callbacks() > 0 {
         quietly(|| emitter.deliver(event));
     }
-}
-
-/// Whether a read has given up.
-fn is_timeout(error: &io::Error) -> bool {
-    [io::ErrorKind::TimedOut, io::ErrorKind::WouldBlock].contains(&error.kind())
 }
 
 impl Connection {

@@ -74,6 +74,24 @@ fn data_come_in_order_and_then_the_end() {
     });
 }
 
+/// A server that serves at two addresses ends at both.
+#[test]
+fn a_server_ends_at_all_its_addresses() {
+    on_processors(|| {
+        let server = Arc::new(Server::new());
+        let both = [serve(&server), serve(&server)];
+        let addresses = both.each_ref().map(|(address, _)| *address);
+        for address in addresses {
+            let mut client = TcpStream::connect(address).unwrap();
+            assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        }
+        server.close();
+        for (_, serving) in both {
+            serving.join().unwrap();
+        }
+    });
+}
+
 /// The connection's callback may write, and keep the socket.
 #[test]
 fn a_callback_answers() {
