@@ -141,13 +141,7 @@ impl ThreadLocals {
     /// have started move, nothing is compared.
     pub(crate) fn of_thread(moves_started: bool) -> Self {
         let compares = cfg!(debug_assertions) && !moves_started && SETTING.action.is_some();
-        let block = compares.then(block).flatten();
-        let mut image = Image {
-            block: block.map_or(ptr::null(), <*const [u8]>::cast),
-            seen: vec![0; block.map_or(0, <*const [u8]>::len)].into(),
-            setters: Vec::new(),
-        };
-        image.look();
+        let image = Image::of(compares.then(block).flatten());
         Self(RefCell::new(image))
     }
 
@@ -190,6 +184,17 @@ impl ThreadLocals {
 }
 
 impl Image {
+    /// What a block of the calling thread contains. `None`: nothing is compared.
+    fn of(block: Option<*const [u8]>) -> Self {
+        let mut image = Self {
+            block: block.map_or(ptr::null(), <*const [u8]>::cast),
+            seen: vec![0; block.map_or(0, <*const [u8]>::len)].into(),
+            setters: Vec::new(),
+        };
+        image.look();
+        image
+    }
+
     /// Notes what the block contains.
     fn look(&mut self) {
         // SAFETY: the calling thread's block, of this length; nobody else writes to it.
@@ -444,7 +449,7 @@ mod tests {
     /// Nothing is set by looking. What std sets for its own sake is left out.
     #[test]
     fn what_std_sets_is_left_out() {
-        let mut image = ThreadLocals::of_thread(false).0.into_inner();
+        let mut image = Image::of(block());
         assert_eq!(image.set_since(), Some(Vec::new()));
         // Takes another key for each, from the thread's own.
         drop(std::hash::RandomState::new());
@@ -462,7 +467,7 @@ mod tests {
 
     #[test]
     fn the_last_setter_counts() {
-        let mut image = ThreadLocals::of_thread(false).0.into_inner();
+        let mut image = Image::of(block());
         image.note(&[3, 5], 1, None);
         image.note(&[5], 2, None);
         let setters = image.setters.iter().map(|it| (it.variable, it.fibre));
