@@ -57,6 +57,9 @@
 //!    no initialiser block. For a fibre's own values use [`fibre_local!`]. See
 //!    [below](#thread-locals).
 //!
+//! In a cluster with [`own_thread_locals`](ClusterBuilder::own_thread_locals) the third one is
+//! gone.
+//!
 //! # What is where
 //!
 //! | to | use |
@@ -83,7 +86,7 @@
 //! | **calls that keep their thread** | |
 //! | compute for long, while others go on | [`compute`], [`compute_within`]; [`Cluster::compute_cluster`] |
 //! | call code that blocks its kernel thread | [`blocking`], [`blocking_within`], [`BlockingPool`] |
-//! | use libraries that keep state in thread-locals | [`SwitchHooks`], the feature `tracing`; `docs/THREAD_LOCALS.md` |
+//! | use libraries that keep state in thread-locals | [`ClusterBuilder::own_thread_locals`]; [`SwitchHooks`], the feature `tracing`; `docs/THREAD_LOCALS.md` |
 //! | recurse deeply | [`on_big_stack`], [`Builder::stack_size`] |
 //! | **where and how they run** | |
 //! | choose processors, CPUs, policies, limits | [`ClusterBuilder`], [`topology`]; `docs/CONFIGURATION.md` has the variables |

@@ -23,3 +23,5 @@ mod suite_spawn;
 mod suite_stress;
 #[path = "switch_hooks.rs"]
 mod suite_switch_hooks;
+#[path = "thread_locals/mod.rs"]
+mod suite_thread_locals;

@@ -10,6 +10,7 @@ use crate::queue::Runnable;
 use crate::ready::record_ready_here;
 use crate::scheduler::activity::{ActivityBlock, Value};
 use crate::spawn::body::{FibreBody, REMEDY, free_task};
+use crate::spawn::ending::end_thread;
 use crate::spawn::task::{SpawnError, SpawnTarget, tell_of_panic};
 use crate::stack::StackError;
 use crate::sync::unwind_guard::quietly;
@@ -374,7 +375,7 @@ unsafe impl<W: Work> FibreBody for Whole<W> {
         head.word.begin();
         if head.value() == Value::There {
             let run = catch_unwind(AssertUnwindSafe(|| W::run(&activity)));
-            fork::die_if_forked("the end of a run");
+            end_thread("the end of a run");
             if let Err(payload) = run {
                 let name = activity.name();
                 tell_of_panic("activity", &head.block, name, &*payload);

@@ -14,9 +14,9 @@ use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Viewer};
 use crate::park::{Wait, Waiter};
 use crate::processor::running;
 use crate::spawn::body::FibreBody;
+use crate::spawn::ending::end_thread;
 use crate::spawn::task::{SpawnError, SpawnTarget};
 use crate::stack::StackError;
-use crate::sys::fork;
 use crate::wait::completion::Finished;
 use crate::wait::limit::Limit;
 use crate::wait::waiter::Outcome;
@@ -269,7 +269,7 @@ unsafe impl FibreBody for Embedded {
         let fibre = unsafe { this.as_ref() };
         // SAFETY: the promise made to `embed`.
         unsafe { (fibre.program.run)(fibre.data) };
-        fork::die_if_forked("the end of a fibre");
+        end_thread("the end of a fibre");
         fibre.block.locals.end();
         fibre.finish();
     }

@@ -4,23 +4,24 @@
 //! that no address of it outlives a switch ([`sys::current`](crate::sys::current) says why).
 
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _rdtsc};
-use std::arch::{asm, global_asm};
+use std::arch::{asm, global_asm, naked_asm};
 
 // The two words of a thread that every call asks for: the ready queue of the processor that it is,
-// and that processor. Both are zero on a foreign thread.
+// and that processor. Both are zero on a foreign thread. Blocks of fibres use two more: see
+// `DEPARTED` and `CARRIER`.
 global_asm!(
     // Thread-local memory that begins as zeros: writable, allocated, and not in the file.
     ".pushsection .tbss.fibre_core_current,\"awT\",@nobits",
-    // Both words in one cache line.
-    ".balign 16",
+    // All words in one cache line.
+    ".balign 32",
     // Seen by all units of the program or library, and by nobody outside of it.
     ".globl fibre_core_current",
     ".hidden fibre_core_current",
     ".type fibre_core_current, @object",
-    ".size fibre_core_current, 16",
+    ".size fibre_core_current, 32",
     "fibre_core_current:",
-    // Two words.
-    ".zero 16",
+    // Four words.
+    ".zero 32",
     // Back to the section that the compiler was in.
     ".popsection",
 );
@@ -92,6 +93,145 @@ pub(crate) fn set_current(ready: *const (), processor: *const ()) {
             options(nostack, preserves_flags),
         );
     }
+}
+
+/// How far behind the first of these words the third one lies. In the block of thread-locals of a
+/// fibre it is the stack pointer that the block's kernel thread left ([`depart`]).
+pub(crate) const DEPARTED: isize = 16;
+
+/// How far behind it the fourth one lies: the thread pointer of the kernel thread that runs the
+/// fibre. Zero in the block of a kernel thread.
+pub(crate) const CARRIER: isize = 24;
+
+/// The calling thread's thread pointer: where its thread control block lies.
+#[inline(always)]
+pub(crate) fn thread_pointer() -> usize {
+    // SAFETY: the word at the thread pointer is the thread pointer.
+    unsafe { thread_word(0) }
+}
+
+/// Whether a program may write the thread pointer by an instruction (FSGSBASE), as far as the
+/// kernel says.
+pub(crate) fn may_set_thread_pointer() -> bool {
+    /// The kernel's bit for it.
+    const FSGSBASE: u64 = 1 << 1;
+    // SAFETY: reads a word that the kernel has left.
+    unsafe { libc::getauxval(libc::AT_HWCAP2) & FSGSBASE != 0 }
+}
+
+/// Calls a handler of signals with another thread pointer.
+///
+/// # Safety
+///
+/// The handler may be called so, with a thread control block at `thread_pointer` that is the
+/// calling kernel thread's own. The CPU has FSGSBASE.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn handle_as(
+    signal: i32,
+    information: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+    handler: usize,
+    thread_pointer: usize,
+) {
+    naked_asm!(
+        // The thread pointer of now, for the way back. This aligns the stack for the call, too.
+        "push qword ptr fs:[0]",
+        "wrfsbase r8",
+        "call rcx",
+        "pop rax",
+        "wrfsbase rax",
+        "ret",
+    )
+}
+
+/// Saves where the calling kernel thread is, and ends the kernel thread: its stack and its thread
+/// control block stay. Returns on the kernel thread that [`adopt`]s them.
+///
+/// # Safety
+///
+/// There is a word at `place`. The kernel has nothing to write to the thread's memory any more
+/// once it has ended. Signals are blocked.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn depart(place: *mut usize) {
+    naked_asm!(
+        // What the caller expects to find again.
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        // Where all that lies.
+        "mov [rdi], rsp",
+        // exit(0), of this thread only.
+        "xor edi, edi",
+        "mov eax, {exit}",
+        "syscall",
+        // The kernel does not come back.
+        "ud2",
+        exit = const libc::SYS_exit,
+    )
+}
+
+/// Starts a kernel thread that goes on where another one has [departed](depart): with that one's
+/// stack pointer, and its thread pointer. Returns the new thread's number, or the kernel's error.
+///
+/// # Safety
+///
+/// `stack` and `thread_pointer` are those that a departed thread has left, and nobody else uses
+/// them. `flags` are those of a thread. `gone` is valid until the kernel has cleared it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn adopt(
+    flags: usize,
+    stack: usize,
+    gone: *const u32,
+    thread_pointer: usize,
+) -> isize {
+    naked_asm!(
+        // clone(flags, stack, nothing, gone, thread_pointer): flags and stack are where they
+        // belong.
+        "mov r10, rdx",
+        "mov r8, rcx",
+        "xor edx, edx",
+        "mov eax, {clone}",
+        "syscall",
+        // Zero: this is the new thread.
+        "test rax, rax",
+        "jz 2f",
+        "ret",
+        "2:",
+        // What `depart` has pushed. The return address is that of its caller.
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        clone = const libc::SYS_clone,
+    )
+}
+
+/// Whether this program runs on valgrind, which answers a sequence of instructions that does
+/// nothing elsewhere.
+pub(crate) fn runs_on_valgrind() -> bool {
+    /// The question, and five arguments that it does not have.
+    static QUESTION: [usize; 6] = [0x1001, 0, 0, 0, 0, 0];
+    let answer: usize;
+    // SAFETY: the rotations come to 128 bits, and nothing is exchanged with itself.
+    unsafe {
+        asm!(
+            "rol rdi, 3",
+            "rol rdi, 13",
+            "rol rdi, 61",
+            "rol rdi, 51",
+            "xchg rbx, rbx",
+            in("rax") &raw const QUESTION,
+            inlateout("rdx") 0_usize => answer,
+            options(nostack),
+        );
+    }
+    answer != 0
 }
 
 /// A barrier for LLVM: it may touch any memory, as far as LLVM knows.

@@ -10,7 +10,7 @@ use crate::config::settings::{MOST_NICE, MOST_PROCESSORS, MOST_SPARE, Moves, Set
 use crate::fibre::HookList;
 use crate::fibre::switch_hooks::SwitchHooks;
 use crate::processor::OVERFLOW_HOOK;
-use crate::stack::{install_overflow_report, round_size};
+use crate::stack::{install_overflow_report, prepare_threads, round_size};
 use crate::topology::{CpuSet, Pinning, Places};
 use crate::trace;
 use crate::wait::since;
@@ -180,6 +180,63 @@ impl ClusterBuilder {
         self
     }
 
+    /// Gives each fibre thread-locals of its own, and lets started fibres move, as
+    /// [`move_started_fibres`](Self::move_started_fibres) does. For the language, std and code that
+    /// knows threads by thread-locals, keys, `errno` and mutexes, a fibre of this cluster is a
+    /// thread: it finds its values of `thread_local!` wherever it goes on, nobody else finds them,
+    /// and their destructors run when it ends, before a join returns. Default: off, or the
+    /// environment variable `FIBRE_THREAD_LOCALS` (`own`), for all clusters.
+    ///
+    /// Each stack then has a thread control block with static thread-locals, which the C library
+    /// makes: the first fibre on a stack costs a kernel thread's start and end, later ones renew
+    /// the block. It takes some 5 KiB of the stack. A switch costs two writes of the thread
+    /// pointer more.
+    ///
+    /// Fibres of such a cluster migrate to others of this kind only.
+    ///
+    /// Source: decision 0106.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    ///
+    /// thread_local!(static REQUEST: Cell<u32> = const { Cell::new(0) });
+    ///
+    /// // SAFETY: nothing below ties memory to a kernel thread by a system call.
+    /// let cluster = unsafe { fibre::Cluster::builder().own_thread_locals() }.build()?;
+    /// let fibres: Vec<_> = (1..=3)
+    ///     .map(|number| {
+    ///         cluster.spawn(move || {
+    ///             REQUEST.set(number);
+    ///             fibre::yield_now(); // the others set theirs, and may be on this kernel thread
+    ///             assert_eq!(REQUEST.get(), number);
+    ///         })
+    ///     })
+    ///     .collect();
+    /// fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+    /// cluster.stop();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`build`](Self::build) fails with `Unsupported`, and says why, where this cannot be: without
+    /// FSGSBASE, without glibc as a shared library, and on valgrind.
+    ///
+    /// # Safety
+    ///
+    /// No code that runs in this cluster, dependencies included, ties memory to a kernel thread by
+    /// a system call across a call that may block or yield: a signal stack (`sigaltstack`), a
+    /// robust mutex, an area for restartable sequences. Nor does it keep one of these values
+    /// across such a call: the kernel's number of the thread, its signal mask, its credentials.
+    #[must_use]
+    pub unsafe fn own_thread_locals(mut self) -> Self {
+        self.settings.own_thread_locals = true;
+        let moves = Moves::from_environment();
+        self.settings.moves_started = moves != Moves::Never;
+        self.settings.force_migration |= moves == Moves::Forced;
+        self
+    }
+
     /// Makes every wake-up and yield of a started fibre land on another processor:
     /// the worst case for code that keeps the address of a thread-local.
     ///
@@ -253,6 +310,9 @@ impl ClusterBuilder {
         trace::begin();
         let count = self.processors.unwrap_or_else(default_processors);
         let mut settings = self.settings;
+        if settings.own_thread_locals {
+            prepare_threads()?;
+        }
         settings.max_processors = settings.max_processors.max(count);
         refuse_too_many(settings.max_processors)?;
         // Spare processors that were asked for have room of their own.

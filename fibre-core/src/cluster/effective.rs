@@ -5,7 +5,7 @@
 //! default value looks like one that chooses nothing.
 
 use super::register;
-use crate::config::settings::{Moves, Settings, default_processors, variable};
+use crate::config::settings::{Moves, Settings, ThreadLocals, default_processors, variable};
 use crate::scheduler::domain::Domain;
 use crate::sys::environment::environment_variable;
 use crate::topology::Pinning;
@@ -77,6 +77,14 @@ fn switch(on: bool) -> u8 {
     u8::from(on)
 }
 
+/// The kind of thread-locals as its variable has it.
+fn kind(settings: &Settings) -> ThreadLocals {
+    match settings.own_thread_locals {
+        true => ThreadLocals::Own,
+        false => ThreadLocals::Shared,
+    }
+}
+
 /// A limit as its variable has it.
 fn limit(most: Option<NonZeroUsize>) -> String {
     most.map_or_else(|| "no limit".to_owned(), |most| most.to_string())
@@ -140,5 +148,6 @@ fn of(domain: &Domain) -> Vec<Setting> {
         Setting::new("FIBRE_STEAL_ORDER", held.steal_order, &told.steal_order),
         Setting::new("FIBRE_STEALING", held.stealing, &told.stealing),
         Setting::new("FIBRE_MOVES", moves, &told_moves),
+        Setting::new("FIBRE_THREAD_LOCALS", kind(held), &kind(&told)),
     ]
 }

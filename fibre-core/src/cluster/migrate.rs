@@ -93,7 +93,16 @@ fn own_cluster() -> io::Result<Arc<Domain>> {
 
 /// Whether the calling fibre may leave for another cluster.
 fn may_travel(target: &Domain) -> io::Result<()> {
-    let moves = Processor::here(|here| here.domain().settings.moves_started) == Some(true);
+    let own = |here: &Processor| {
+        let settings = &here.domain().settings;
+        (settings.moves_started, settings.own_thread_locals)
+    };
+    let (moves, is_thread) = Processor::here(own).unwrap_or_default();
+    if is_thread != target.settings.own_thread_locals {
+        return Err(refused(
+            "one of the clusters gives fibres thread-locals of their own, and the other does not",
+        ));
+    }
     if !(moves && target.settings.moves_started) {
         return Err(refused("both clusters must move started fibres"));
     }

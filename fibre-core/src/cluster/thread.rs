@@ -74,7 +74,7 @@ impl Seat {
     ///
     /// When there is none.
     fn new(domain: &Arc<Domain>, index: usize, epoch: Instant) -> io::Result<Self> {
-        let alternate_stack = AlternateStack::install()?;
+        let alternate_stack = AlternateStack::install(domain.settings.own_thread_locals)?;
         // `Box::new` would abort without memory.
         // SAFETY: the layout is not empty.
         let memory = NonNull::new(unsafe { alloc(Layout::new::<Processor>()) });

@@ -16,7 +16,9 @@ use crate::choice::{NamedChoice, Names};
 use crate::config::observation::{MixupSetting, MonitorSetting, ReportSetting};
 use crate::config::policy::{Placement, Revival, StealOrder, Stealing};
 use crate::config::pollers::POLLERS;
-use crate::config::settings::{Moves, Nice, ProcessorCount, SpareCount, StackBytes, ZeroOrOne};
+use crate::config::settings::{
+    Moves, Nice, ProcessorCount, SpareCount, StackBytes, ThreadLocals, ZeroOrOne,
+};
 use crate::config::trace_setting::{TraceChoice, TraceSetting};
 use crate::queue::QueueKind;
 use crate::sys::{environment, stderr};
@@ -118,6 +120,7 @@ static VARIABLES: &[Variable] = &[
     choice::<StealOrder>("FIBRE_STEAL_ORDER"),
     of::<Stealing>("FIBRE_STEALING", Wanted::Names(Stealing::FORMS)),
     choice::<Moves>("FIBRE_MOVES"),
+    choice::<ThreadLocals>("FIBRE_THREAD_LOCALS"),
     number::<u64>("FIBRE_SPIN", "a number of microseconds"),
     number::<u64>("FIBRE_SLICE", "a number of microseconds"),
     number::<u64>("FIBRE_SEED", "a number"),

@@ -77,6 +77,8 @@ pub(crate) struct Settings {
     /// Whether started fibres may move between processors. The code that runs in the cluster has to
     /// bear it, which its builder has promised.
     pub moves_started: bool,
+    /// Whether each fibre has thread-locals of its own.
+    pub own_thread_locals: bool,
     /// Whether fibres that move block their processors for long, and others are added to help. So
     /// even an only processor must not keep any fibre to itself.
     pub blocks: bool,
@@ -92,6 +94,8 @@ pub(crate) struct Settings {
 impl Settings {
     /// The defaults, as the environment has them.
     pub(crate) fn from_environment() -> Self {
+        let own_thread_locals =
+            variable::<ThreadLocals>("FIBRE_THREAD_LOCALS") == Some(ThreadLocals::Own);
         Self {
             name: "fibre".to_owned(),
             above: 0,
@@ -115,11 +119,12 @@ impl Settings {
             places: Places::default(),
             pinned_to: None,
             sharing: switch("FIBRE_SHARING").unwrap_or(false),
-            moves_started: false,
+            moves_started: own_thread_locals && Moves::from_environment() != Moves::Never,
+            own_thread_locals,
             blocks: false,
             computes: false,
             nice: 0,
-            force_migration: false,
+            force_migration: own_thread_locals && Moves::from_environment() == Moves::Forced,
         }
     }
 }
@@ -129,6 +134,18 @@ impl Settings {
     #[inline]
     pub(crate) fn pushes(&self) -> bool {
         self.placement == Placement::Push && !self.sharing
+    }
+}
+
+named_choice! {
+    /// To what a fibre's thread-locals belong.
+    #[derive(Default)]
+    pub(crate) enum ThreadLocals, "a kind of thread-locals" {
+        /// To the kernel thread of its processor.
+        #[default]
+        Shared = "shared",
+        /// To the fibre.
+        Own = "own",
     }
 }
 

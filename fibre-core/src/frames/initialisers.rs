@@ -81,9 +81,10 @@ fn kind_of(name: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Looks at the calling fibre, which is about to leave its stack.
+/// Looks at the calling fibre, which is about to leave its stack. Thread-locals matter only if it
+/// `shares` them with others.
 #[inline(never)]
-pub(crate) fn look(fibre: &ControlBlock) {
+pub(crate) fn look(fibre: &ControlBlock, shares: bool) {
     if !SWITCH.is_on() || FUNCTIONS.is_empty() {
         return;
     }
@@ -92,6 +93,7 @@ pub(crate) fn look(fibre: &ControlBlock) {
     let Some(stack) = bounds_at(here) else { return };
     if may_be_inside(here, stack.end.min(here + DEPTH))
         && let Some(function) = walk::innermost(function_at)
+        && (shares || function.kind != Kind::ThreadLocal)
         && !function.told.swap(true, Ordering::Relaxed)
     {
         tell(fibre, function.kind, here - stack.start > ROOM);
@@ -168,6 +170,6 @@ mod tests {
             assert!(ptr::eq(function_at(inside).unwrap(), function));
         }
         assert!(function_at(1).is_none() && function_at(usize::MAX).is_none());
-        assert!(function_at((look as fn(&ControlBlock) as usize) + 1).is_none());
+        assert!(function_at((look as fn(&ControlBlock, bool) as usize) + 1).is_none());
     }
 }

@@ -41,7 +41,9 @@ pub(super) fn suspend_untied(block: &ControlBlock, action: Action) {
 fn look(block: &ControlBlock) {
     Processor::assert_may_leave();
     if cfg!(debug_assertions) {
-        plainly(block, || initialisers::look(block));
+        let own = |here: &Processor| here.domain().settings.own_thread_locals;
+        let shares = Processor::here(own) != Some(true);
+        plainly(block, || initialisers::look(block, shares));
     }
 }
 

@@ -11,6 +11,7 @@
 //! then on the activity is at home in its own cluster again.
 
 use super::Processor;
+use super::run_loop::Kind;
 use crate::fibre::activity_word::Ended;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Runnable;
@@ -19,13 +20,14 @@ use crate::stack::StackError;
 use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::sync::pause;
 use crate::sys::stderr;
+use std::ptr;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
 impl Processor {
     /// Gives an activity that is about to run an activity stack, and lists it as started.
     #[inline]
-    pub(super) fn bind_activity(
+    pub(super) fn bind_activity<K: Kind>(
         &self,
         fibre: &mut Runnable,
         class: usize,
@@ -37,7 +39,7 @@ impl Processor {
         };
         *fibre.context() = Some(match waiting {
             Some(context) => context,
-            None => self.new_runner(fibre, class)?,
+            None => self.new_runner::<K>(fibre, class)?,
         });
         // SAFETY: nothing else is bound here; the runnable has a reference.
         let activity = unsafe { ActivityBlock::of(fibre.fibre()) };
@@ -50,23 +52,32 @@ impl Processor {
 
     /// Makes an activity stack; its first activity is this one.
     #[cold]
-    fn new_runner(&self, fibre: &Runnable, class: usize) -> Result<Context, StackError> {
+    fn new_runner<K: Kind>(&self, fibre: &Runnable, class: usize) -> Result<Context, StackError> {
         let stack = self.take_stack(class);
         let stack = stack.inspect_err(|_| fibre.block().wait_slot.go_idle())?;
-        self.memory
-            .activity_stack
-            .owner_word
-            .set(Some(stack.owner_word()));
         let block = fibre.fibre().as_ptr().cast_const().cast();
+        let owner_word = &self.memory.activity_stack.owner_word;
+        if K::IS_THREAD {
+            let context = self.as_thread::<ActivityStack>(stack, block);
+            let context = context.map_err(|(stack, error)| {
+                fibre.block().wait_slot.go_idle();
+                self.put_stack(stack);
+                error
+            })?;
+            owner_word.set(Some(context.owner_word()));
+            return Ok(context);
+        }
+        owner_word.set(Some(stack.owner_word()));
         // SAFETY: the fibre is an activity, which runs next, and which this processor resumes.
         Ok(unsafe { Context::new::<ActivityStack>(stack, block) })
     }
 
     /// Whether an activity stack does for the activity: it takes the stacks of its cluster as they
-    /// are, and these may be used again as they were left.
+    /// are, and these may be used again as they were left. Each run of an activity that is a thread
+    /// begins with the thread-locals of a new one.
     #[inline]
     fn is_usual(&self, fibre: &Runnable) -> bool {
-        fibre.block().attributes.takes_usual_stack() && !self.domain().settings.wipe_stacks
+        fibre.block().attributes.takes_usual_stack() && self.memory.keeps_runners
     }
 
     /// Places an activity that a fibre of this processor has made ready.
@@ -162,7 +173,13 @@ impl Processor {
     fn end_runner(&self, context: Context) {
         // SAFETY: the computation of an activity stack that waits. It finds nobody who runs, and
         // returns.
-        let action = unsafe { context.resume() };
+        let action = unsafe {
+            match self.domain().settings.own_thread_locals {
+                true => context
+                    .resume_as_thread(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast()),
+                false => context.resume(),
+            }
+        };
         debug_assert_eq!(
             action,
             Action::Exit,

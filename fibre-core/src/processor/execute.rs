@@ -1,15 +1,16 @@
 //! Running one fibre until it leaves its stack, and what follows.
 
-use super::run_loop::TraceSink;
+use super::run_loop::{Kind, TraceSink};
 use super::{Processor, os_thread};
 use crate::fibre::{ControlBlock, FibreList, FibreRef, Left, Reserved};
 use crate::queue::Runnable;
 use crate::scheduler::activity::ActivityBlock;
 use crate::stack::context::{Action, Context, Entry, Suspender};
-use crate::stack::{MIN_STACK_SIZE, Stack, StackError, class_of};
+use crate::stack::{MIN_STACK_SIZE, Stack, StackError, as_thread, class_of, end_of_thread};
 use crate::sync::pause;
 use crate::sync::{Ordering, light_barrier};
 use crate::sys::stderr;
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,19 +22,19 @@ impl Processor {
     /// The runnable is this function's while the fibre runs. A fibre that leaves its stack to wait
     /// has handed it to its waker; what is left of it here is forgotten.
     #[inline(always)]
-    pub(super) fn execute(&self, mut fibre: Runnable, recorder: &impl TraceSink) {
+    pub(super) fn execute<R: TraceSink>(&self, mut fibre: Runnable, recorder: &R) {
         if self.home.adopts {
             fibre.block().set_home(Arc::as_ptr(&self.ready));
         }
         recorder.resumes(&mut fibre);
         if fibre.context().is_none() {
-            match self.begin(fibre) {
+            match self.begin::<R::Kind>(fibre) {
                 Some(bound) => fibre = bound,
                 None => return,
             }
         }
         recorder.enters(&fibre);
-        let action = self.switch_to(&mut fibre);
+        let action = self.switch_to::<R::Kind>(&mut fibre);
         recorder.left(&fibre, action);
         let queue_it = match action {
             Action::Yield => true,
@@ -56,7 +57,7 @@ impl Processor {
 
     /// Switches to the fibre's stack; returns what the fibre asks for when it has left that.
     #[inline(always)]
-    fn switch_to(&self, fibre: &mut Runnable) -> Action {
+    fn switch_to<K: Kind>(&self, fibre: &mut Runnable) -> Action {
         let node = fibre.node().as_ptr();
         let Some(context) = fibre.context() else {
             unreachable!("a fibre without a stack")
@@ -66,7 +67,14 @@ impl Processor {
         self.slices.run.restart();
         // SAFETY: this processor has taken the fibre from a queue, so it is in no other's hands;
         // it has not ended.
-        let action = unsafe { context.resume() };
+        let action = unsafe {
+            if K::IS_THREAD {
+                let (ready, processor) = (Arc::as_ptr(&self.ready), ptr::from_ref(self));
+                context.resume_as_thread(ready.cast(), processor.cast())
+            } else {
+                context.resume()
+            }
+        };
         self.running.store(ptr::null_mut(), Ordering::Relaxed);
         light_barrier();
         action
@@ -181,17 +189,17 @@ impl Processor {
     /// Gives a fibre its stack before its first run. `None`: there is none, and the fibre has been
     /// dealt with.
     #[inline(never)]
-    fn begin(&self, mut fibre: Runnable) -> Option<Runnable> {
-        match self.bind(&mut fibre) {
+    fn begin<K: Kind>(&self, mut fibre: Runnable) -> Option<Runnable> {
+        match self.bind::<K>(&mut fibre) {
             Ok(()) => Some(fibre),
-            Err(error) => self.bind_otherwise(fibre, error),
+            Err(error) => self.bind_otherwise::<K>(fibre, error),
         }
     }
 
     /// Gives a fibre its stack (it has none before its first run). The context is built in
     /// its place: moving it right after it was written costs more than writing it.
     #[inline(always)]
-    fn bind(&self, fibre: &mut Runnable) -> Result<(), StackError> {
+    fn bind<K: Kind>(&self, fibre: &mut Runnable) -> Result<(), StackError> {
         let block = fibre.block();
         if self.domain().control.must_cancel() {
             // It runs and is in no wait: there is nothing to queue.
@@ -202,12 +210,15 @@ impl Processor {
         let stack = match unsafe { block.wait_slot.take_reserved() } {
             Reserved::Nothing => self.take_stack(class)?,
             Reserved::Stack(stack) => stack,
-            Reserved::Activity => return self.bind_activity(fibre, class),
+            Reserved::Activity => return self.bind_activity::<K>(fibre, class),
             Reserved::Promise => {
                 let stack = self.memory.stacks.redeem(class, &self.domain().stacks);
                 stack.inspect_err(|_| block.wait_slot.keep_promise())?
             }
         };
+        if K::IS_THREAD {
+            return self.settle_as_thread::<Fibre>(fibre, stack);
+        }
         self.settle::<Fibre>(fibre, stack);
         Ok(())
     }
@@ -215,7 +226,7 @@ impl Processor {
     /// Deals with a fibre that did not get its stack. Returns it if it has got another one, and
     /// runs.
     #[cold]
-    fn bind_otherwise(&self, mut fibre: Runnable, error: StackError) -> Option<Runnable> {
+    fn bind_otherwise<K: Kind>(&self, mut fibre: Runnable, error: StackError) -> Option<Runnable> {
         /// How long the kernel, which had no memory, is left alone.
         const PAUSE: Duration = Duration::from_micros(100);
         if fibre.block().wait_slot.is_promised() {
@@ -231,7 +242,7 @@ impl Processor {
             self.put_off_activity(fibre, error);
             return None;
         }
-        match self.bind_to_refuse(&mut fibre, error) {
+        match self.bind_to_refuse::<K>(&mut fibre, error) {
             Ok(()) => Some(fibre),
             Err(error) => {
                 self.refuse(fibre, error);
@@ -243,9 +254,16 @@ impl Processor {
     /// Gives a fibre that cannot have the stack it wants the smallest one, to drop its closure on:
     /// destructors may block, which only fibres can.
     #[cold]
-    fn bind_to_refuse(&self, fibre: &mut Runnable, error: StackError) -> Result<(), StackError> {
+    fn bind_to_refuse<K: Kind>(
+        &self,
+        fibre: &mut Runnable,
+        error: StackError,
+    ) -> Result<(), StackError> {
         let stack = self.take_stack(class_of(MIN_STACK_SIZE))?;
         self.next.refusal.set(Some(error));
+        if K::IS_THREAD {
+            return self.settle_as_thread::<Refused>(fibre, stack);
+        }
         self.settle::<Refused>(fibre, stack);
         Ok(())
     }
@@ -259,6 +277,40 @@ impl Processor {
         // the processor that has bound the fibre resumes it.
         *fibre.context() = Some(unsafe { Context::new::<E>(stack, block) });
         self.list(fibre);
+    }
+
+    /// [`settle`](Self::settle) of a fibre that is a thread: its stack gets a block like that of a
+    /// new thread. Without one the stack goes back.
+    fn settle_as_thread<E: Entry>(
+        &self,
+        fibre: &mut Runnable,
+        stack: Stack,
+    ) -> Result<(), StackError> {
+        let argument = fibre.fibre().as_ptr().cast_const().cast();
+        let context = self.as_thread::<E>(stack, argument);
+        let context = context.map_err(|(stack, error)| {
+            self.put_stack(stack);
+            error
+        })?;
+        *fibre.context() = Some(context);
+        self.list(fibre);
+        Ok(())
+    }
+
+    /// A computation on a stack with a block like that of a new thread.
+    ///
+    /// # Errors
+    ///
+    /// The stack, without a block, and why it has none.
+    pub(super) fn as_thread<E: Entry>(
+        &self,
+        stack: Stack,
+        argument: *const (),
+    ) -> Result<Context, (Stack, StackError)> {
+        let (stack, block) = as_thread(stack, &self.memory.images)?;
+        stack.set_owner(argument);
+        // SAFETY: as in `settle`; the block is the stack's.
+        Ok(unsafe { Context::new_as_thread::<Ending<E>>(stack, block, argument) })
     }
 
     /// Makes a fibre that has got its stack one at home here, and lists it as started.
@@ -352,6 +404,21 @@ impl Entry for Fibre {
             (fibre.as_ref().body().run)(fibre);
         }
         suspender
+    }
+}
+
+/// A computation of a fibre that is a thread: whatever it has done at its end, nothing is left that
+/// the next thread with its block would end.
+struct Ending<E>(PhantomData<E>);
+
+impl<E: Entry> Entry for Ending<E> {
+    unsafe fn run(argument: *const (), suspender: Suspender) -> Suspender {
+        // SAFETY: passed on. Then nothing is done any more but to leave the stack for good.
+        unsafe {
+            let suspender = E::run(argument, suspender);
+            end_of_thread();
+            suspender
+        }
     }
 }
 

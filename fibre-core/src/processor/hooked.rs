@@ -29,6 +29,8 @@ impl<R> Hooked<'_, R> {
 }
 
 impl<R: TraceSink> TraceSink for Hooked<'_, R> {
+    type Kind = R::Kind;
+
     fn resumes(&self, fibre: &mut Runnable) {
         self.inner.resumes(fibre);
     }
@@ -77,7 +79,7 @@ impl Processor {
     }
 
     /// The same, with what records events.
-    fn run_between_hooks(&self, inner: &impl TraceSink) {
+    pub(super) fn run_between_hooks(&self, inner: &impl TraceSink) {
         self.run_with(&Hooked {
             processor: self,
             hooks: &self.domain.hooks,

@@ -3,7 +3,7 @@
 use super::activity_stack::ActivityStack;
 use crate::config::settings::Settings;
 use crate::fibre::block_cache::BlockCache;
-use crate::stack::{StackCache, class_of};
+use crate::stack::{Images, StackCache, class_of};
 use std::time::Instant;
 
 /// Stacks and memory. For the processor's own thread only.
@@ -12,8 +12,12 @@ pub(super) struct Memory {
     pub(super) usual_class: usize,
     /// Stacks of ended fibres.
     pub(super) stacks: StackCache,
+    /// Whether stacks of activities may be used again as they were left.
+    pub(super) keeps_runners: bool,
     /// What is kept for the next activity.
     pub(super) activity_stack: ActivityStack,
+    /// What thread-locals are in a new thread.
+    pub(super) images: Images,
     /// Memory of ended fibres.
     pub(super) blocks: BlockCache,
 }
@@ -24,7 +28,9 @@ impl Memory {
         Self {
             usual_class: class_of(settings.stack_size),
             stacks: StackCache::new(settings.wipe_stacks, epoch),
+            keeps_runners: !settings.wipe_stacks && !settings.own_thread_locals,
             activity_stack: ActivityStack::default(),
+            images: Images::default(),
             blocks: BlockCache::new(),
         }
     }

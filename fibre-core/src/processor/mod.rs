@@ -19,6 +19,7 @@
 //! * `activity_stack`: what it keeps for them;
 //! * `run_loop`: the run loop, with and without a record of events;
 //! * `hooked`: the run loop of clusters with switch hooks;
+//! * `own_locals`: that of clusters with fibres that have thread-locals of their own;
 //! * `control`: carries out what the cluster's handles ask for; `order`: whether it then goes on,
 //!   and what it has carried out;
 //! * `rouse`: makes waiting fibres unwind;
@@ -71,6 +72,7 @@ mod next_fibre;
 mod order;
 pub(crate) mod os_thread;
 mod overflow_hook;
+mod own_locals;
 mod place;
 mod poll;
 mod prefetch;
@@ -256,7 +258,9 @@ impl Processor {
         self.domain.show_running(self.index, &self.running);
         MONITOR.call();
         self.show_fibre_list();
-        if !self.domain.hooks.is_empty() {
+        if self.domain.settings.own_thread_locals {
+            self.run_threads();
+        } else if !self.domain.hooks.is_empty() {
             self.run_hooked();
         } else if trace::is_on() {
             self.run_recorded();

@@ -15,8 +15,31 @@ use crate::stack::context::Action;
 use crate::trace::{self, TraceKind, TracePhase, Track, forget_name, keep_name};
 use std::sync::Arc;
 
+/// What the fibres of a cluster have of a thread.
+pub(super) trait Kind {
+    /// Whether each has thread-locals of its own.
+    const IS_THREAD: bool;
+}
+
+/// Fibres that share the thread-locals of their processor's thread.
+pub(super) struct ProcessorThreadLocals;
+
+impl Kind for ProcessorThreadLocals {
+    const IS_THREAD: bool = false;
+}
+
+/// Fibres with thread-locals of their own.
+pub(super) struct FibreThreadLocals;
+
+impl Kind for FibreThreadLocals {
+    const IS_THREAD: bool = true;
+}
+
 /// What is told what a processor does.
 pub(super) trait TraceSink {
+    /// The kind of the fibres that it runs.
+    type Kind: Kind;
+
     /// The processor is about to let the fibre run.
     fn resumes(&self, fibre: &mut Runnable);
 
@@ -41,6 +64,8 @@ pub(super) trait TraceSink {
 pub(super) struct NoTrace;
 
 impl TraceSink for NoTrace {
+    type Kind = ProcessorThreadLocals;
+
     #[inline(always)]
     fn resumes(&self, _fibre: &mut Runnable) {}
 
@@ -65,6 +90,8 @@ impl TraceSink for NoTrace {
 }
 
 impl TraceSink for Track {
+    type Kind = ProcessorThreadLocals;
+
     fn resumes(&self, fibre: &mut Runnable) {
         if fibre.has_started() {
             return self.record_fibre(TraceKind::Run, fibre.id(), 0);

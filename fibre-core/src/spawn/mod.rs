@@ -5,9 +5,11 @@
 //! * `join_arm`: the end of a fibre as an arm of selections;
 //! * `join_future`: the same for asynchronous code;
 //! * `scope_count`: the fibres of a scope that have not ended;
+//! * `ending`: what a fibre does at its end, besides giving its result;
 //! * `body`: the table of functions that each type of fibre has.
 
 pub(crate) mod body;
+pub(crate) mod ending;
 pub(crate) mod join;
 pub(crate) mod join_arm;
 pub(crate) mod join_future;

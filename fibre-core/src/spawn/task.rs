@@ -12,11 +12,11 @@ use crate::ready::record_ready_here;
 use crate::scheduler::domain::Domain;
 use crate::scheduler::fibre_limit::Limit;
 use crate::spawn::body::FibreBody;
+use crate::spawn::ending::end_thread;
 use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::ChildrenRef;
-use crate::stack::{ClusterCache, StackError, class_of, put_cold};
+use crate::stack::{ClusterCache, Images, Stack, StackError, as_thread, class_of, put_cold};
 use crate::sync::unwind_guard::drop_quietly;
-use crate::sys::fork;
 use crate::sys::stderr;
 use crate::trace::{self, TraceKind};
 use crate::wait::cancelled::Cancelled;
@@ -75,7 +75,7 @@ unsafe impl<F: FnOnce() -> T, T> FibreBody for Task<F, T> {
             unreachable!("a fibre ran twice")
         };
         let result = catch_unwind(AssertUnwindSafe(closure));
-        fork::die_if_forked("the end of a fibre");
+        end_thread("the end of a fibre");
         if let Err(payload) = &result {
             tell_of_panic(
                 "fibre",
@@ -290,6 +290,9 @@ impl SpawnTarget<'_> {
         let class = attributes.stack_class(class_of(self.domain().settings.stack_size));
         match (attributes.stack_time, self) {
             (StackTime::FirstRun, _) => Ok(Reserved::Nothing),
+            (_, place) if place.domain().settings.own_thread_locals => {
+                place.reserve_as_thread(class).map(Reserved::Stack)
+            }
             (StackTime::Promised, Self::Here(processor) | Self::Now(processor)) => {
                 processor.promise_stack(class).map(|()| Reserved::Promise)
             }
@@ -302,6 +305,22 @@ impl SpawnTarget<'_> {
             }
             (StackTime::Spawn, Self::There(domain)) => {
                 domain.stacks.take_one(class).map(Reserved::Stack)
+            }
+        }
+    }
+
+    /// Takes a stack of this class with a block of thread-locals, which a promise does not cover.
+    #[cold]
+    fn reserve_as_thread(&self, class: usize) -> std::result::Result<Stack, StackError> {
+        let stack = match self {
+            Self::Here(processor) | Self::Now(processor) => processor.take_stack(class)?,
+            Self::There(domain) => domain.stacks.take_one(class)?,
+        };
+        match as_thread(stack, &Images::default()) {
+            Ok((stack, _)) => Ok(stack),
+            Err((stack, error)) => {
+                put_cold(stack);
+                Err(error)
             }
         }
     }

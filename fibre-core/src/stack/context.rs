@@ -11,7 +11,8 @@
 
 use super::sanitizer::{FakeStack, StackBounds};
 use super::switch::{RawEntry, Switch, call_at};
-use crate::stack::Stack;
+use crate::arch;
+use crate::stack::{OwnerWord, Stack, ThreadBlock};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, offset_of};
@@ -178,9 +179,53 @@ impl Context {
         action
     }
 
+    /// The same as [`new`](Self::new), for a stack that has a [`ThreadBlock`]: the computation
+    /// begins below that.
+    ///
+    /// # Safety
+    ///
+    /// As for [`new`](Self::new).
+    pub(crate) unsafe fn new_as_thread<E: Entry>(
+        stack: Stack,
+        block: ThreadBlock,
+        argument: *const (),
+    ) -> Self {
+        Self {
+            // SAFETY: the stack is ours, with nothing on it below this address.
+            switch: unsafe { Switch::prepare::<Whole<E>>(block.base(), argument) },
+            away: Cell::new(StackBounds::of(&stack)),
+            stack,
+        }
+    }
+
+    /// Runs a computation with a thread block until it suspends or ends. `ready` and `processor`
+    /// are what it finds as its thread's words meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// As for [`resume`](Self::resume); it was made by [`new_as_thread`](Self::new_as_thread).
+    #[inline(always)]
+    pub(crate) unsafe fn resume_as_thread(&self, ready: *const (), processor: *const ()) -> Action {
+        // SAFETY: the stack has a block; nobody uses that while the computation does not run.
+        unsafe {
+            let block = self.stack.thread_block();
+            block.set_current(ready, processor, arch::thread_pointer());
+            let pointer = block.thread_pointer();
+            Action::of(Switch::resume_as_thread(
+                ptr::from_ref(self).cast(),
+                pointer,
+            ))
+        }
+    }
+
     /// Takes the stack of an ended computation out.
     pub(crate) fn into_stack(self) -> Stack {
         self.stack
+    }
+
+    /// The word above its stack that says which fibre is on that.
+    pub(crate) fn owner_word(&self) -> OwnerWord {
+        self.stack.owner_word()
     }
 
     /// The address where its stack begins, the highest one.

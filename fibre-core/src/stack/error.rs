@@ -10,6 +10,8 @@ pub enum StackError {
     /// Guards by `mprotect` have used up the mappings a process may have; more of
     /// them would make other people's allocations fail.
     MapLimit(usize),
+    /// The C library could not make a thread, so the stack has no thread-locals.
+    NoThread(rustix::io::Errno),
 }
 
 impl std::fmt::Display for StackError {
@@ -20,6 +22,9 @@ impl std::fmt::Display for StackError {
                 f,
                 "no stack: its guard would exceed this process' share of vm.max_map_count ({limit})"
             ),
+            Self::NoThread(errno) => {
+                write!(f, "no thread-locals for a fibre's stack: {errno}")
+            }
         }
     }
 }

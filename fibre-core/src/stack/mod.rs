@@ -36,6 +36,7 @@
 //! * `cluster_cache`: the cluster level: warm stacks that processors exchange;
 //! * `cache`: the processor level: the stacks of its next fibres, hot first;
 //! * `statistics`: how many stacks there are, and how deep they have been used;
+//! * `thread_block`: thread-locals of a fibre's own, which lie on its stack;
 //! * `alternate`: the stack that a processor's thread handles signals on.
 
 mod alternate;
@@ -54,6 +55,7 @@ mod slab;
 mod statistics;
 mod switch;
 mod system;
+mod thread_block;
 
 pub(crate) use alternate::AlternateStack;
 pub(crate) use cache::StackCache;
@@ -68,3 +70,6 @@ pub(crate) use slab::{OwnerWord, Stack};
 pub(crate) use statistics::stack_counts;
 pub use statistics::{StackClass, StackCounts, stack_statistics};
 pub(crate) use statistics::{bounds_at, depth_at};
+pub(crate) use thread_block::{
+    Images, ThreadBlock, as_thread, end_of_thread, prepare as prepare_threads,
+};

@@ -25,8 +25,16 @@ static DEEPEST: [AtomicUsize; CLASSES] = [const { AtomicUsize::new(0) }; CLASSES
 pub(super) fn release_deep(stacks: &[Stack]) {
     each(stacks, Advice::Release, |stack| Piece {
         start: stack.guard().end,
-        length: stack.length() - KEPT,
+        length: stack.length() - kept(stack),
     });
+}
+
+/// Bytes at the top of a warm stack that keep their pages.
+fn kept(stack: &Stack) -> usize {
+    stack
+        .kept_for_block()
+        .next_multiple_of(PAGE)
+        .clamp(KEPT, stack.length())
 }
 
 /// Gives all pages of stacks back: they become cold, and read as zeros.

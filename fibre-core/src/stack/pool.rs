@@ -14,7 +14,7 @@ use super::error::StackError;
 use super::size::CLASSES;
 use super::slab::{COLOURS, STACKS_PER_SLAB, Slab, Stack, slab_length};
 use super::system::{self, Advice};
-use super::{guard, pages};
+use super::{guard, pages, thread_block};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,6 +136,7 @@ pub(super) fn put(class: usize, stacks: impl ExactSizeIterator<Item = Stack>) {
         if batch.is_empty() {
             return;
         }
+        thread_block::keep(class, &mut batch);
         pages::release_all(&batch);
         POOLS[class].lock().put(batch.drain(..));
         if is_scarce(class) {

@@ -36,7 +36,8 @@ const _: () = assert!(align_of::<Slab>() >= STACKS_PER_SLAB);
 /// Distinct colours; the last one still leaves half of the top page.
 pub(super) const COLOURS: usize = 32;
 
-/// Bytes above a stack's base, where its owner's address lies.
+/// Bytes above a stack's base, where its owner's address lies and, behind it, the thread pointer
+/// of its thread block.
 const OWNER_WORD: usize = 16;
 
 /// Bytes at the top of each stack that come on top of the size that was asked for: owner word,
@@ -284,6 +285,15 @@ impl Stack {
     pub(crate) fn set_owner(&self, owner: *const ()) {
         // SAFETY: the stack is here.
         unsafe { self.owner_word().set(owner) };
+    }
+
+    /// The word behind that of the owner: the thread pointer of the stack's thread block, or zero.
+    /// Touches the stack's top page.
+    #[inline(always)]
+    pub(super) fn thread_word(&self) -> &AtomicUsize {
+        let place = self.base.get() + size_of::<usize>();
+        // SAFETY: the stack is here; the word is an atomic for all its users, and nobody else's.
+        unsafe { &*ptr::with_exposed_provenance(place) }
     }
 
     /// The word that says which fibre is on it.

@@ -159,6 +159,50 @@ impl Switch {
         handed
     }
 
+    /// [`resume`](Self::resume) of a fibre that is a thread to the language: until it leaves its
+    /// stack, the thread pointer is the fibre's. Both instructions that write it are part of the
+    /// switch, so nothing that the compiler makes of thread-locals comes between.
+    ///
+    /// # Safety
+    ///
+    /// As for [`resume`](Self::resume). There is a thread control block at `thread_pointer`, which
+    /// no thread uses, and the CPU has FSGSBASE.
+    #[inline(always)]
+    pub(super) unsafe fn resume_as_thread(this: *const Self, thread_pointer: usize) -> u32 {
+        let handed: usize;
+        // SAFETY: as in `resume`.
+        unsafe {
+            asm!(
+                "push rbp",
+                "push rbx",
+                // The thread pointer of the processor's thread, for the way back.
+                "push qword ptr fs:[0]",
+                "lea rax, [rip + 2f]",
+                "mov [rdi + {return_code}], rax",
+                "mov [rdi + {return_pointer}], rsp",
+                "mov rsp, [rdi + {pointer}]",
+                "mov qword ptr [rdi + {pointer}], 0",
+                "wrfsbase rsi",
+                "jmp [rdi + {code}]",
+                "2:",
+                "pop rax",
+                "wrfsbase rax",
+                "pop rbx",
+                "pop rbp",
+                pointer = const Self::POINTER,
+                code = const Self::CODE,
+                return_pointer = const Self::RETURN_POINTER,
+                return_code = const Self::RETURN_CODE,
+                inlateout("rdi") this => _,
+                inlateout("rsi") thread_pointer => handed,
+                lateout("r12") _, lateout("r13") _, lateout("r14") _, lateout("r15") _,
+                clobber_abi("sysv64"),
+            );
+        }
+        // The fibre hands over 32 bits; what lies above them means nothing.
+        handed as u32
+    }
+
     /// Leaves the fibre's stack: hands `handed` to the processor. Returns when a processor resumes
     /// it, and returns the switch that did.
     ///

@@ -29,6 +29,7 @@
 use crate::sys::current;
 use crate::sys::signal_mask::SignalMask;
 use crate::sys::stderr;
+use crate::sys::unusual;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
@@ -98,6 +99,7 @@ pub(crate) fn install() -> io::Result<()> {
 /// Called in the child before `fork` returns there.
 unsafe extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
+    unusual::note();
     if !current::is_own() {
         return;
     }

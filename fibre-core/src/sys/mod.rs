@@ -9,7 +9,8 @@
 //! * `environment`: environment variables, unless somebody with fewer rights has set them;
 //! * `fork`: the runtime is dead in a forked child, and says so;
 //! * `stderr`: one line on standard error;
-//! * `syscall`: a system call by instruction.
+//! * `syscall`: a system call by instruction;
+//! * `unusual`: whether ends of fibres are unusual.
 
 pub(crate) mod counted;
 pub(crate) mod current;
@@ -21,3 +22,4 @@ mod platform;
 pub(crate) mod signal_mask;
 pub(crate) mod stderr;
 pub(crate) mod syscall;
+pub(crate) mod unusual;

@@ -1,0 +1,64 @@
+//! The run loop of clusters with fibres that are threads: they have thread-locals of their own.
+//!
+//! It is the other loops with another kind of switch. So the default cluster pays nothing for it.
+
+use super::Processor;
+use super::run_loop::{FibreThreadLocals, NoTrace, TraceSink};
+use crate::queue::Runnable;
+use crate::stack::context::Action;
+
+/// Tells another recorder of fibres that are threads.
+struct Threads<'a, R>(&'a R);
+
+impl<R: TraceSink> TraceSink for Threads<'_, R> {
+    type Kind = FibreThreadLocals;
+
+    #[inline(always)]
+    fn resumes(&self, fibre: &mut Runnable) {
+        self.0.resumes(fibre);
+    }
+
+    #[inline(always)]
+    fn enters(&self, fibre: &Runnable) {
+        self.0.enters(fibre);
+    }
+
+    #[inline(always)]
+    fn left(&self, fibre: &Runnable, action: Action) {
+        self.0.left(fibre, action);
+    }
+
+    #[inline(always)]
+    fn number_of(&self, fibre: &Runnable) -> u64 {
+        self.0.number_of(fibre)
+    }
+
+    #[inline(always)]
+    fn woken_early(&self, number: u64, woken: bool) -> bool {
+        self.0.woken_early(number, woken)
+    }
+
+    #[inline(always)]
+    fn succeeds(&self, successor: &Runnable) {
+        self.0.succeeds(successor);
+    }
+}
+
+impl Processor {
+    /// The run loop of a processor in such a cluster.
+    #[inline(never)]
+    pub(super) fn run_threads(&self) {
+        match self.begin_track() {
+            Some(track) => self.run_threads_with(&*track),
+            None => self.run_threads_with(&NoTrace),
+        }
+    }
+
+    /// The same, with what records events.
+    fn run_threads_with(&self, inner: &impl TraceSink) {
+        match self.domain.hooks.is_empty() {
+            true => self.run_with(&Threads(inner)),
+            false => self.run_between_hooks(&Threads(inner)),
+        }
+    }
+}

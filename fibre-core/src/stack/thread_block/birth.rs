@@ -1,0 +1,175 @@
+//! How the C library makes a block, and how it ends one.
+
+use super::block::ThreadBlock;
+use super::layout;
+use crate::arch;
+use crate::stack::error::StackError;
+use crate::stack::slab::Stack;
+use crate::sys::signal_mask::SignalMask;
+use crate::sys::syscall::syscall;
+use rustix::io::Errno;
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
+
+/// No thread of the kernel's has a number as high as this (PID_MAX_LIMIT), or a higher one.
+const FIRST_NUMBER: i32 = 1 << 22;
+
+/// The number of the next block. The C library tells owners of mutexes by these numbers.
+static NEXT_NUMBER: AtomicI32 = AtomicI32::new(FIRST_NUMBER);
+
+/// What a thread and its creator tell each other at birth.
+struct Birth {
+    /// The thread pointer.
+    pointer: AtomicUsize,
+    /// The kernel clears it when the kernel thread has left.
+    here: AtomicU32,
+}
+
+/// Makes a block on this stack, which has none, by way of the C library. Blocks the thread for some
+/// 50 µs.
+pub(super) fn give_birth(stack: &Stack) -> Result<ThreadBlock, StackError> {
+    let birth = Birth {
+        pointer: AtomicUsize::new(0),
+        here: AtomicU32::new(1),
+    };
+    let bottom = stack.guard().end;
+    create(bottom..stack.base().get(), &birth).map_err(StackError::NoThread)?;
+    wait_until_cleared(&birth.here);
+    let block = ThreadBlock::of(birth.pointer.load(Ordering::Relaxed));
+    let layout = layout::known();
+    // SAFETY: the block is new, and nobody uses it.
+    unsafe {
+        let number = NEXT_NUMBER
+            .fetch_add(1, Ordering::Relaxed)
+            .max(FIRST_NUMBER);
+        block.at::<c_int>(layout.number).write(number);
+        if let Some(sequences) = layout.sequences {
+            // The number of the CPU where a sequence starts, and that of the CPU: there is none, so
+            // the C library asks the kernel. The kernel writes to the area of the kernel thread.
+            block.at::<[i32; 2]>(sequences).write([0, -2]);
+        }
+    }
+    Ok(block)
+}
+
+/// Starts a thread on a stack, which leaves at once.
+fn create(stack: std::ops::Range<usize>, birth: &Birth) -> Result<(), Errno> {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
+    let _blocked = all_signals();
+    let start = ptr::with_exposed_provenance_mut(stack.start);
+    // SAFETY: the stack is the caller's; the function keeps to the contract of `birth`, which is
+    // there until the thread has left.
+    let error = unsafe {
+        libc::pthread_attr_init(attributes.as_mut_ptr());
+        libc::pthread_attr_setstack(attributes.as_mut_ptr(), start, stack.len());
+        let detached = libc::PTHREAD_CREATE_DETACHED;
+        libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), detached);
+        let error = libc::pthread_create(
+            thread.as_mut_ptr(),
+            attributes.as_ptr(),
+            be_born,
+            ptr::from_ref(birth).cast_mut().cast(),
+        );
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        error
+    };
+    match error {
+        0 => Ok(()),
+        error => Err(Errno::from_raw_os_error(error)),
+    }
+}
+
+/// Blocks all signals.
+fn all_signals() -> SignalMask {
+    // SAFETY: a set.
+    let all = unsafe {
+        let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+        libc::sigfillset(all.as_mut_ptr());
+        all.assume_init()
+    };
+    SignalMask::set(&all)
+}
+
+/// What a new thread does: it leaves its block and its stack behind. On the kernel thread that
+/// adopts them, it returns into the C library, which ends the thread.
+extern "C" fn be_born(birth: *mut c_void) -> *mut c_void {
+    // SAFETY: the creator waits until the kernel has cleared the word.
+    unsafe {
+        let birth = &*birth.cast::<Birth>();
+        let block = ThreadBlock::of(arch::thread_pointer());
+        birth
+            .pointer
+            .store(block.thread_pointer(), Ordering::Relaxed);
+        let here = birth.here.as_ptr().expose_provenance();
+        // Without it the kernel would clear the thread's number, which is in the block.
+        let _ = syscall(libc::SYS_set_tid_address, [here, 0, 0, 0, 0, 0]);
+        arch::depart(block.departed());
+    }
+    ptr::null_mut()
+}
+
+/// Blocks the thread until the kernel has cleared a word, which it does when a thread has left.
+fn wait_until_cleared(word: &AtomicU32) {
+    let place = word.as_ptr().expose_provenance();
+    loop {
+        let value = word.load(Ordering::Acquire);
+        if value == 0 {
+            return;
+        }
+        // The kernel wakes those that wait by address in all processes.
+        let wait = libc::FUTEX_WAIT as usize;
+        // SAFETY: a word of this process; no limit.
+        let _ = unsafe { syscall(libc::SYS_futex, [place, wait, value as usize, 0, 0, 0]) };
+    }
+}
+
+/// Ends the blocks of these stacks, which nobody uses: the C library takes them off its lists, and
+/// frees what they have. Blocks the thread for some 50 µs each. A stack with a block that could not
+/// be ended, as the kernel has no thread, still has it.
+pub(super) fn end(stacks: &[Stack]) {
+    /// How many at a time, as each has a kernel thread meanwhile.
+    const AT_ONCE: usize = 16;
+    for some in stacks.chunks(AT_ONCE) {
+        // The kernel clears each when the block is gone.
+        let here: [AtomicU32; AT_ONCE] = [const { AtomicU32::new(0) }; AT_ONCE];
+        let each = || some.iter().zip(&here);
+        each().for_each(|(stack, here)| begin_end(stack, here));
+        for (stack, here) in each().filter(|(_, here)| here.load(Ordering::Relaxed) != NOBODY) {
+            wait_until_cleared(here);
+            stack.thread_word().store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What stands in the word of a block that nobody ends: no kernel thread's answer.
+const NOBODY: u32 = u32::MAX;
+
+/// Starts the kernel thread that ends a stack's block, and clears the word then.
+fn begin_end(stack: &Stack, here: &AtomicU32) {
+    const FLAGS: c_int = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_SETTLS
+        | libc::CLONE_CHILD_CLEARTID;
+    let Some(block) = stack.block() else {
+        return;
+    };
+    here.store(1, Ordering::Relaxed);
+    let _blocked = all_signals();
+    // SAFETY: the block's kernel thread has departed, and nobody uses the block. It is no processor
+    // any more. The word is there until the kernel has cleared it.
+    let started = unsafe {
+        block.set_current(ptr::null(), ptr::null(), 0);
+        let (departed, pointer) = (block.departed().read(), block.thread_pointer());
+        arch::adopt(FLAGS as usize, departed, here.as_ptr(), pointer)
+    };
+    if started < 0 {
+        here.store(NOBODY, Ordering::Relaxed);
+    }
+}

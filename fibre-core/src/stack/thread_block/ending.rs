@@ -1,0 +1,93 @@
+//! The end of a fibre with thread-locals of its own: what happens at the end of a thread.
+
+use super::layout::{self, FIRST_LEVEL, Key, KeyValue, Layout, SECOND_LEVEL};
+use crate::arch;
+use std::ffi::c_void;
+use std::ptr;
+
+/// How often values of keys are looked for, as their destructors may set others.
+const ROUNDS: usize = 4;
+
+/// Calls the destructors of the calling fibre's thread-locals and of its values of keys, and takes
+/// back what it has set of its thread: the locale, and how it can be cancelled. They may block the
+/// fibre.
+///
+/// # Safety
+///
+/// The caller is a fibre with a block, about to end. It comes back to none of its thread-locals.
+pub(crate) unsafe fn end_of_thread() {
+    let layout = layout::known();
+    // SAFETY: the caller's promise. The C library does the same at the end of a thread.
+    unsafe {
+        (layout.call_destructors)();
+        for _ in 0..ROUNDS {
+            if !end_values(layout) {
+                break;
+            }
+            // These may have made thread-locals again, which must not outlive the block's renewal.
+            (layout.call_destructors)();
+        }
+        libc::uselocale(LC_GLOBAL_LOCALE);
+        pthread_setcancelstate(0, ptr::null_mut());
+        pthread_setcanceltype(0, ptr::null_mut());
+    }
+}
+
+/// The locale of the process.
+const LC_GLOBAL_LOCALE: libc::locale_t = ptr::without_provenance_mut(usize::MAX);
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: i32, before: *mut i32) -> i32;
+    fn pthread_setcanceltype(kind: i32, before: *mut i32) -> i32;
+}
+
+/// Ends the calling fibre's values of keys. Whether there were any.
+///
+/// # Safety
+///
+/// As for [`end_of_thread`].
+unsafe fn end_values(layout: &Layout) -> bool {
+    let place = arch::thread_pointer().wrapping_add_signed(layout.values);
+    let tables = ptr::with_exposed_provenance::<*mut KeyValue>(place);
+    let mut any = false;
+    for table in 0..FIRST_LEVEL {
+        // SAFETY: the calling thread's tables of values, as many as there are. They stay for as
+        // long as the thread.
+        let values = unsafe { tables.add(table).read() };
+        if values.is_null() {
+            continue;
+        }
+        for index in 0..SECOND_LEVEL {
+            // SAFETY: each has so many values. A destructor may change others.
+            unsafe { any |= end_value(layout, values.add(index), table * SECOND_LEVEL + index) };
+        }
+    }
+    any
+}
+
+/// Ends one value; whether there was one.
+///
+/// # Safety
+///
+/// As for [`end_of_thread`]; the place is that of the key's value.
+unsafe fn end_value(layout: &Layout, place: *mut KeyValue, key: usize) -> bool {
+    // SAFETY: the calling thread's own; the table of keys has an entry for each.
+    let (value, key) = unsafe {
+        let value: *mut c_void = (*place).value;
+        let keys = ptr::with_exposed_provenance::<Key>(layout.keys);
+        (value, keys.add(key).read_volatile())
+    };
+    if value.is_null() {
+        return false;
+    }
+    // SAFETY: as above; the value was set for this very key if the sequences agree.
+    unsafe {
+        (*place).value = ptr::null_mut();
+        if (*place).sequence == key.sequence
+            && let Some(destructor) = key.destructor
+        {
+            destructor(value);
+        }
+    }
+    true
+}

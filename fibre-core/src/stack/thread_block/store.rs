@@ -1,0 +1,54 @@
+//! Stacks with blocks that no cluster has. A block costs more than a stack, so some are kept for
+//! clusters to come.
+
+use super::birth;
+use super::block::exist;
+use crate::stack::pages;
+use crate::stack::size::CLASSES;
+use crate::stack::slab::Stack;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many are kept of each class: some 8 KiB each.
+const KEPT: usize = 4096;
+
+/// The stacks, by class.
+static STORES: [Mutex<Vec<Stack>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
+
+/// How many there are in all: changed under a lock, and read as a hint.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Takes those out of these stacks, all of one class, that have blocks, and are about to go back to
+/// the system. Some are kept. The blocks of the others are ended, and they stay among these; where
+/// that cannot be, the stack is not used again, as the C library goes on listing its block.
+pub(crate) fn keep(class: usize, stacks: &mut Vec<Stack>) {
+    if !exist() {
+        return;
+    }
+    let has_block = |stack: &Stack| stack.block().is_some();
+    stacks.sort_unstable_by_key(has_block);
+    let first = stacks.partition_point(|stack| !has_block(stack));
+    if first == stacks.len() {
+        return;
+    }
+    let mut store = STORES[class].lock();
+    let room = KEPT.saturating_sub(store.len());
+    let kept = room.min(stacks.len() - first);
+    let kept = store.try_reserve(kept).map_or(0, |()| kept);
+    pages::release_deep(&stacks[first..first + kept]);
+    store.extend(stacks.drain(first..first + kept));
+    COUNT.fetch_add(kept, Ordering::Relaxed);
+    drop(store);
+    birth::end(&stacks[first..]);
+    stacks.retain(|stack| !has_block(stack));
+}
+
+/// A stack of this class with a block, if there is one.
+pub(super) fn take(class: usize) -> Option<Stack> {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let kept = STORES[class].lock().pop()?;
+    COUNT.fetch_sub(1, Ordering::Relaxed);
+    Some(kept)
+}

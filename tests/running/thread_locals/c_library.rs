@@ -1,0 +1,322 @@
+//! What the C library keeps for a thread.
+
+use super::{crowd, for_crowds, for_each_kind, moving};
+use crate::support;
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use support::process::{errors, plays, spawn_child};
+
+/// Calls that fail, and the error stays over a move.
+#[test]
+fn errno_is_the_fibres() {
+    for_crowds(100, |number| {
+        for step in 0..20 {
+            // SAFETY: calls that fail.
+            let wanted = unsafe {
+                if (number + step) % 2 == 0 {
+                    libc::close(-1);
+                    libc::EBADF
+                } else {
+                    libc::open(c"/no/such/file".as_ptr(), libc::O_RDONLY);
+                    libc::ENOENT
+                }
+            };
+            fibre::yield_now();
+            let error = std::io::Error::last_os_error();
+            assert_eq!(error.raw_os_error(), Some(wanted));
+        }
+    });
+}
+
+/// A value of a key stays the fibre's, its destructor runs at the end, once, and the next fibre
+/// begins without one.
+#[test]
+fn values_of_keys_are_the_fibres() {
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn end(value: *mut c_void) {
+        fibre::yield_now();
+        ENDED.fetch_add(value.addr(), Ordering::Relaxed);
+    }
+    let mut keys = [0; 40];
+    for key in &mut keys {
+        // SAFETY: room for a key. With as many, some values lie in a table of their own.
+        assert_eq!(unsafe { libc::pthread_key_create(key, Some(end)) }, 0);
+    }
+    let used = [keys[0], keys[39]];
+    for_each_kind(move |_| {
+        ENDED.store(0, Ordering::Relaxed);
+        for round in 0..3 {
+            let body = Arc::new(move |number: usize| {
+                let value = ptr::without_provenance_mut::<c_void>(number + 1);
+                for key in used {
+                    // SAFETY: keys of ours.
+                    unsafe {
+                        assert!(libc::pthread_getspecific(key).is_null(), "{round}");
+                        assert_eq!(libc::pthread_setspecific(key, value), 0);
+                    }
+                }
+                fibre::yield_now();
+                for key in used {
+                    // SAFETY: as above.
+                    assert_eq!(unsafe { libc::pthread_getspecific(key) }, value);
+                }
+            });
+            crowd(20, &body);
+        }
+        assert_eq!(ENDED.load(Ordering::Relaxed), 3 * 2 * 210);
+    });
+    // SAFETY: nobody uses them any more.
+    keys.iter()
+        .for_each(|key| unsafe { assert_eq!(libc::pthread_key_delete(*key), 0) });
+}
+
+/// A mutex of the C library of this kind.
+struct Mutex(Box<Cell<MaybeUninit<libc::pthread_mutex_t>>>);
+
+// SAFETY: made for threads.
+unsafe impl Send for Mutex {}
+// SAFETY: the same.
+unsafe impl Sync for Mutex {}
+
+impl Mutex {
+    fn new(kind: i32) -> Self {
+        let mutex = Box::new(Cell::new(MaybeUninit::uninit()));
+        let mut attributes = MaybeUninit::uninit();
+        // SAFETY: room for both.
+        unsafe {
+            libc::pthread_mutexattr_init(attributes.as_mut_ptr());
+            libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), kind);
+            libc::pthread_mutex_init(mutex.as_ptr().cast(), attributes.as_ptr());
+        }
+        Self(mutex)
+    }
+
+    fn try_lock(&self) -> i32 {
+        // SAFETY: a mutex.
+        unsafe { libc::pthread_mutex_trylock(self.0.as_ptr().cast()) }
+    }
+
+    fn lock(&self) -> i32 {
+        // SAFETY: a mutex.
+        unsafe { libc::pthread_mutex_lock(self.0.as_ptr().cast()) }
+    }
+
+    fn unlock(&self) -> i32 {
+        // SAFETY: a mutex.
+        unsafe { libc::pthread_mutex_unlock(self.0.as_ptr().cast()) }
+    }
+}
+
+/// Mutexes that know their owner know the fibre, wherever it is.
+#[test]
+fn mutexes_know_their_owner() {
+    for_each_kind(|_| {
+        let mutexes = [
+            libc::PTHREAD_MUTEX_RECURSIVE,
+            libc::PTHREAD_MUTEX_ERRORCHECK,
+        ];
+        let mutexes = Arc::new(mutexes.map(Mutex::new));
+        let body = Arc::new(move |_| {
+            let [recursive, checking] = &*mutexes;
+            while recursive.try_lock() != 0 {
+                fibre::yield_now();
+            }
+            fibre::yield_now();
+            assert_eq!(recursive.lock(), 0);
+            while checking.try_lock() != 0 {
+                fibre::yield_now();
+            }
+            for _ in 0..3 {
+                fibre::yield_now();
+            }
+            assert_eq!(checking.lock(), libc::EDEADLK);
+            assert_eq!(checking.unlock(), 0);
+            fibre::yield_now();
+            assert_eq!(checking.unlock(), libc::EPERM);
+            assert_eq!([recursive.unlock(), recursive.unlock()], [0, 0]);
+            assert_eq!(recursive.unlock(), libc::EPERM);
+        });
+        crowd(20, &body);
+    });
+}
+
+/// Fibres that are there at the same time have different handles, which they keep.
+#[test]
+fn handles_are_the_fibres() {
+    for_each_kind(|_| {
+        let handles = Arc::new(std::sync::Mutex::new(HashSet::new()));
+        let seen = Arc::clone(&handles);
+        let body = Arc::new(move |_| {
+            // SAFETY: asks for the caller's handle.
+            let own = unsafe { libc::pthread_self() };
+            seen.lock().unwrap().insert(own);
+            while seen.lock().unwrap().len() < 20 {
+                fibre::sleep(Duration::from_micros(100));
+            }
+            // SAFETY: as above.
+            assert_eq!(unsafe { libc::pthread_self() }, own);
+        });
+        crowd(20, &body);
+    });
+}
+
+/// The number of the CPU is that of the kernel thread.
+#[test]
+fn the_cpu_is_that_of_the_kernel() {
+    for_crowds(50, |_| {
+        for _ in 0..20 {
+            fibre::yield_now();
+            // The kernel may move the thread between two questions.
+            let agree = (0..50).any(|_| {
+                let mut cpu = 0_u32;
+                // SAFETY: room for a number.
+                unsafe {
+                    let told = libc::sched_getcpu();
+                    libc::syscall(libc::SYS_getcpu, &raw mut cpu, 0, 0);
+                    told == cpu as i32
+                }
+            });
+            assert!(agree);
+        }
+    });
+}
+
+thread_local!(static HANDLED: Cell<usize> = const { Cell::new(0) });
+
+/// A handler on a fibre's stack finds the fibre's thread-locals.
+#[test]
+fn handlers_find_the_fibres_values() {
+    static ALL: AtomicUsize = AtomicUsize::new(0);
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn handle(_signal: i32) {
+        HANDLED.set(HANDLED.get() + 1);
+        ALL.fetch_add(1, Ordering::Relaxed);
+    }
+    if !plays("handles") {
+        let output = spawn_child("handles", &[]);
+        assert_eq!(errors(&output), "");
+        return;
+    }
+    let cluster = moving().processors(2).build().unwrap();
+    let body = |_| {
+        // SAFETY: raises a signal for the calling kernel thread, which handles it at once.
+        unsafe { libc::signal(libc::SIGFPE, handle as *const () as libc::sighandler_t) };
+        for round in 1..=100 {
+            // SAFETY: as above.
+            unsafe { libc::raise(libc::SIGFPE) };
+            assert_eq!(HANDLED.get(), round);
+            fibre::yield_now();
+        }
+        SEEN.fetch_add(HANDLED.get(), Ordering::Relaxed);
+    };
+    let body = Arc::new(body);
+    cluster.spawn(move || crowd(20, &body)).join().unwrap();
+    cluster.stop();
+    assert_eq!(SEEN.load(Ordering::Relaxed), ALL.load(Ordering::Relaxed));
+    assert_eq!(ALL.load(Ordering::Relaxed), 2000);
+}
+
+/// In the child of a fibre, the caller still is a thread: it has its own handle, allocates, starts
+/// threads, and locks.
+#[test]
+fn children_of_fibres_are_threads() {
+    for_each_kind(|_| {
+        for _ in 0..3 {
+            fibre::yield_now();
+            // SAFETY: asks for the caller's handle.
+            let own = unsafe { libc::pthread_self() };
+            // SAFETY: the child does what a child of a program with threads may do with glibc.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let mutex = Mutex::new(libc::PTHREAD_MUTEX_ERRORCHECK);
+                let dead = mutex.lock() == 0 && mutex.lock() == libc::EDEADLK;
+                // SAFETY: as above; then the end of the child.
+                unsafe {
+                    let same = libc::pthread_self() == own;
+                    let threads = std::thread::spawn(|| vec![1_u8; 100_000].len());
+                    let well = same && dead && threads.join().is_ok_and(|it| it == 100_000);
+                    libc::_exit(if well { 7 } else { 8 });
+                }
+            }
+            let mut status = 0;
+            // SAFETY: a child of ours. It blocks this thread for a moment.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert!(libc::WIFEXITED(status), "{status:#x}");
+            assert_eq!(libc::WEXITSTATUS(status), 7);
+        }
+    });
+}
+
+/// `exit` in a fibre runs what the end of a process runs.
+#[test]
+fn a_fibre_ends_the_process() {
+    extern "C" fn at_exit() {
+        eprintln!("at exit");
+    }
+    if !plays("exits") {
+        let output = spawn_child("exits", &[]);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("at exit"));
+        return;
+    }
+    let cluster = moving().processors(2).build().unwrap();
+    // SAFETY: a function.
+    unsafe { libc::atexit(at_exit) };
+    cluster.spawn(|| {
+        fibre::sleep(Duration::from_millis(1));
+        std::process::exit(3);
+    });
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A call that changes the credentials of all threads is made by each kernel thread, also by those
+/// that run fibres.
+#[test]
+fn credentials_are_changed_while_fibres_run() {
+    if !plays("changes") {
+        let output = spawn_child("changes", &[]);
+        assert_eq!(errors(&output), "");
+        return;
+    }
+    support::process::end_after(Duration::from_secs(60));
+    let cluster = moving().processors(2).build().unwrap();
+    let stop = Arc::new(AtomicUsize::new(0));
+    let busy: Vec<_> = (0..10)
+        .map(|_| {
+            let stop = Arc::clone(&stop);
+            cluster.spawn(move || {
+                while stop.load(Ordering::Relaxed) == 0 {
+                    fibre::yield_now();
+                }
+            })
+        })
+        .collect();
+    let change = |times: usize| {
+        for _ in 0..times {
+            // SAFETY: to what they are.
+            unsafe {
+                assert_eq!(libc::setgid(libc::getgid()), 0);
+                assert_eq!(libc::setuid(libc::getuid()), 0);
+            }
+        }
+    };
+    change(100);
+    let inside = cluster.spawn(move || {
+        for _ in 0..100 {
+            change(1);
+            fibre::yield_now();
+        }
+    });
+    inside.join().unwrap();
+    stop.store(1, Ordering::Relaxed);
+    busy.into_iter().for_each(|fibre| fibre.join().unwrap());
+    cluster.stop();
+}
