@@ -103,6 +103,18 @@ pub(crate) const DEPARTED: isize = 16;
 /// fibre. Zero in the block of a kernel thread.
 pub(crate) const CARRIER: isize = 24;
 
+/// How far it is from the calling fibre's block to that of the kernel thread that runs it; zero on
+/// a kernel thread's own block.
+#[inline(always)]
+pub(crate) fn distance_to_carrier() -> usize {
+    // SAFETY: every block has the word.
+    let carrier = unsafe { thread_word(current_place() + CARRIER) };
+    match carrier {
+        0 => 0,
+        carrier => carrier.wrapping_sub(thread_pointer()),
+    }
+}
+
 /// The calling thread's thread pointer: where its thread control block lies.
 #[inline(always)]
 pub(crate) fn thread_pointer() -> usize {

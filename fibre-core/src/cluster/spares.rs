@@ -13,7 +13,7 @@
 //! takes part: one that stands aside, or else a new one, up to a bound. It is a processor like the
 //! others (`processor/spare.rs`). If spare ones are stuck already, as many more take part. Each of
 //! them has to run for [`ENOUGH`] before the next look that finds all stuck, and the more there
-//! are, the longer that takes. So no more of them are idle than are stuck.
+//! are, the longer that takes. So at most as many of them are idle as are stuck.
 //!
 //! The runtime reports that once, with a delay: on a busy machine a thread may sleep in the kernel
 //! for a moment, for a lock with a holder that gets no CPU. So each regular processor must have

@@ -48,7 +48,7 @@ pub(crate) struct Settings {
     pub max_processors: usize,
     /// How many spare processors there may be, if the user has chosen that.
     pub max_spare: Option<usize>,
-    /// How many processors there is room for, spare ones included; or as many as there are else.
+    /// How many processors there is room for, spare ones included.
     pub slots: usize,
     /// The mechanism of the queues.
     pub queue: QueueKind,

@@ -2,8 +2,9 @@
 //!
 //! A fibre that waits at home says so without a read-modify-write. A canceller therefore marks the
 //! fibre, makes every running thread see the mark with a system call, and only then looks at the
-//! fibre's wait (see the module `visits`). A fibre that goes on meanwhile waits for its canceller.
-//! So fibres that are cancelled together share the system call, but only a few at a time.
+//! fibre's wait (`fibre/state.rs` has the protocol). A fibre that goes on meanwhile waits for its
+//! canceller. So fibres that are cancelled together share the system call, but only a few at a
+//! time.
 
 use crate::wait::waiter::Wakeable;
 use std::ptr::NonNull;

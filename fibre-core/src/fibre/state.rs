@@ -83,7 +83,7 @@ const VISITED: u32 = 4;
 /// What [`Word::left`] adds to `RUNNING`: the stack has been left.
 const PARKED: u32 = 1 << 3;
 /// What [`Word::wake`] adds to `RUNNING`: the wake-up came first. Both together make a whole
-/// turn; what is carried counts the waits.
+/// turn, and the carry out of these bits counts the waits.
 const WOKEN: u32 = 3 << 3;
 /// The part of the word that is the state.
 const STATE: u32 = 3 << 3;

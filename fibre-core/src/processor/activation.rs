@@ -11,6 +11,7 @@
 //! then on the activity is at home in its own cluster again.
 
 use super::Processor;
+use super::own_locals::end_of_fibre;
 use super::run_loop::Kind;
 use crate::fibre::activity_word::Ended;
 use crate::fibre::{ControlBlock, FibreRef};
@@ -20,6 +21,7 @@ use crate::stack::StackError;
 use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::sync::pause;
 use crate::sys::stderr;
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -58,7 +60,7 @@ impl Processor {
         let block = fibre.fibre().as_ptr().cast_const().cast();
         let owner_word = &self.memory.activity_stack.owner_word;
         if K::IS_THREAD {
-            let context = self.as_thread::<ActivityStack>(stack, block);
+            let context = self.as_thread::<ActivityStack<K>>(stack, block);
             let context = context.map_err(|(stack, error)| {
                 fibre.block().wait_slot.go_idle();
                 self.put_stack(stack);
@@ -69,7 +71,7 @@ impl Processor {
         }
         owner_word.set(Some(stack.owner_word()));
         // SAFETY: the fibre is an activity, which runs next, and which this processor resumes.
-        Ok(unsafe { Context::new::<ActivityStack>(stack, block) })
+        Ok(unsafe { Context::new::<ActivityStack<K>>(stack, block) })
     }
 
     /// Whether an activity stack does for the activity: it takes the stacks of its cluster as they
@@ -216,9 +218,9 @@ impl Processor {
 
 /// What an activity stack does: it runs one activity after the other. The argument is the control
 /// block of the first one; the processor that has made the activity stack resumes it next.
-struct ActivityStack;
+struct ActivityStack<K>(PhantomData<K>);
 
-impl Entry for ActivityStack {
+impl<K: Kind> Entry for ActivityStack<K> {
     unsafe fn run(block: *const (), mut suspender: Suspender) -> Suspender {
         let owner_word =
             Processor::here(|here| here.memory.activity_stack.owner_word.take()).flatten();
@@ -234,6 +236,9 @@ impl Entry for ActivityStack {
             suspender = unsafe {
                 owner_word.set(fibre.as_ptr().cast_const().cast());
                 (fibre.as_ref().body().run)(fibre);
+                if K::IS_THREAD {
+                    end_of_fibre(fibre.as_ref());
+                }
                 suspender.suspend(Action::Idle)
             };
             match Processor::here(Processor::running).flatten() {

@@ -1,12 +1,13 @@
 //! Running one fibre until it leaves its stack, and what follows.
 
+use super::own_locals::end_of_fibre;
 use super::run_loop::{Kind, TraceSink};
 use super::{Processor, os_thread};
 use crate::fibre::{ControlBlock, FibreList, FibreRef, Left, Reserved};
 use crate::queue::Runnable;
 use crate::scheduler::activity::ActivityBlock;
 use crate::stack::context::{Action, Context, Entry, Suspender};
-use crate::stack::{MIN_STACK_SIZE, Stack, StackError, as_thread, class_of, end_of_thread};
+use crate::stack::{MIN_STACK_SIZE, Stack, StackError, as_thread, class_of};
 use crate::sync::pause;
 use crate::sync::{Ordering, light_barrier};
 use crate::sys::stderr;
@@ -16,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Processor {
-    /// Runs a fibre until it leaves its stack, and does what the fibre asked for then, and has both
-    /// recorded.
+    /// Runs a fibre until it leaves its stack, and does what the fibre asked for then. The recorder
+    /// is told of both.
     ///
     /// The runnable is this function's while the fibre runs. A fibre that leaves its stack to wait
     /// has handed it to its waker; what is left of it here is forgotten.
@@ -128,8 +129,8 @@ impl Processor {
         self.memory.stacks.put(stack, &self.domain().stacks);
     }
 
-    /// Queues a fibre in the cluster that it moves to, and that has counted it already. That
-    /// cluster may have been told since to cancel its fibres, or to leave them.
+    /// Queues a fibre in the cluster that it moves to, and that has counted it already. Meanwhile
+    /// that cluster may have been told to cancel its fibres, or to abandon them.
     #[cold]
     fn send_off(&self, fibre: Runnable) {
         let Some((destination, stays_counted)) = self.next.destination.take() else {
@@ -287,7 +288,7 @@ impl Processor {
         stack: Stack,
     ) -> Result<(), StackError> {
         let argument = fibre.fibre().as_ptr().cast_const().cast();
-        let context = self.as_thread::<E>(stack, argument);
+        let context = self.as_thread::<Ending<E>>(stack, argument);
         let context = context.map_err(|(stack, error)| {
             self.put_stack(stack);
             error
@@ -310,7 +311,7 @@ impl Processor {
         let (stack, block) = as_thread(stack, &self.memory.images)?;
         stack.set_owner(argument);
         // SAFETY: as in `settle`; the block is the stack's.
-        Ok(unsafe { Context::new_as_thread::<Ending<E>>(stack, block, argument) })
+        Ok(unsafe { Context::new_as_thread::<E>(stack, block, argument) })
     }
 
     /// Makes a fibre that has got its stack one at home here, and lists it as started.
@@ -408,7 +409,7 @@ impl Entry for Fibre {
 }
 
 /// A computation of a fibre that is a thread: whatever it has done at its end, nothing is left that
-/// the next thread with its block would end.
+/// the next thread with its block would end. The argument is as for [`Fibre`].
 struct Ending<E>(PhantomData<E>);
 
 impl<E: Entry> Entry for Ending<E> {
@@ -416,7 +417,8 @@ impl<E: Entry> Entry for Ending<E> {
         // SAFETY: passed on. Then nothing is done any more but to leave the stack for good.
         unsafe {
             let suspender = E::run(argument, suspender);
-            end_of_thread();
+            let fibre = FibreRef::new_unchecked(argument.cast_mut().cast());
+            end_of_fibre(fibre.as_ref());
             suspender
         }
     }

@@ -34,8 +34,9 @@ const PATIENCE: u32 = 4;
 /// Refusals before the thread even sleeps for a moment.
 const LONG_PATIENCE: u32 = 64;
 
-/// The number of those sleeps, about a millisecond, before it takes what others are being woken
-/// for. What it takes stays with it, so it is better late than the balance lost for good.
+/// The number of those sleeps, about a millisecond, before it also takes fibres that another
+/// processor is being woken for. It waits first: those fibres then stay here, and the load stays
+/// uneven.
 const LONGER: u32 = 10;
 
 /// How often a processor that spins for long looks at what the others have.

@@ -92,6 +92,7 @@ pub use local::ProcessorLocal;
 use lock_turn::LockTurn;
 pub use lock_turn::Turn;
 pub(crate) use overflow_hook::OVERFLOW_HOOK;
+pub(crate) use own_locals::end_of_fibre;
 pub use prefetch::{WakeHints, fetch_all};
 pub(crate) use spin::Spin;
 

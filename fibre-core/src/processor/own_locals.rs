@@ -4,8 +4,11 @@
 
 use super::Processor;
 use super::run_loop::{FibreThreadLocals, NoTrace, TraceSink};
+use crate::fibre::ControlBlock;
 use crate::queue::Runnable;
 use crate::stack::context::Action;
+use crate::stack::end_of_thread;
+use crate::sys::counted::counted;
 
 /// Tells another recorder of fibres that are threads.
 struct Threads<'a, R>(&'a R);
@@ -42,6 +45,23 @@ impl<R: TraceSink> TraceSink for Threads<'_, R> {
     fn succeeds(&self, successor: &Runnable) {
         self.0.succeeds(successor);
     }
+}
+
+/// Ends the thread that a fibre is to the language: [`end_of_thread`]. A wait in a destructor is
+/// not unwound meanwhile, as std and the C library abort then.
+///
+/// # Safety
+///
+/// As for [`end_of_thread`], by this fibre.
+pub(crate) unsafe fn end_of_fibre(fibre: &ControlBlock) {
+    fibre
+        .shields
+        .set(counted(fibre.shields.get(), 1, "shields"));
+    // SAFETY: passed on.
+    unsafe { end_of_thread() };
+    fibre
+        .shields
+        .set(counted(fibre.shields.get(), -1, "shields"));
 }
 
 impl Processor {

@@ -268,7 +268,7 @@ pub struct Counters {
     pub empty_polls: u64,
     /// Events of descriptors, and interrupts of sleeps, that the kernel has told of.
     pub events: u64,
-    /// Deadlines that have passed before what was waited for had come.
+    /// Waits that ended by their deadlines.
     pub timers_fired: u64,
     /// By how much they were noticed late, all together.
     pub timer_lateness: Duration,

@@ -1,7 +1,6 @@
 //! What a fibre does at its end, besides giving its result.
 
-use crate::processor::Processor;
-use crate::stack::end_of_thread;
+use crate::processor::{Processor, end_of_fibre};
 use crate::sys::fork;
 use crate::sys::unusual;
 
@@ -20,9 +19,19 @@ pub(crate) fn end_thread(what: &str) {
 #[inline(never)]
 fn end_thread_unusually(what: &str) {
     fork::die_if_forked(what);
-    if Processor::here(|here| here.domain().settings.own_thread_locals) == Some(true) {
-        // SAFETY: the processors of such a cluster give each fibre a block, and this one is about
-        // to end.
-        unsafe { end_of_thread() };
+    let own = |here: &Processor| {
+        let is_thread = here.domain().settings.own_thread_locals;
+        here.running().filter(|_| is_thread)
+    };
+    if let Some(fibre) = Processor::here(own).flatten() {
+        // SAFETY: the processors of such a cluster give each fibre a block. The calling one is
+        // about to end, and not before this returns.
+        unsafe {
+            let fibre = fibre.as_ref();
+            end_of_fibre(fibre);
+            // The destructors of its fibre-local values may use thread-locals.
+            fibre.locals.end();
+            end_of_fibre(fibre);
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::cluster_cache::ClusterCache;
 use super::error::StackError;
 use super::size::{COMMON, class_size};
 use super::slab::Stack;
-use super::{decay, pages, pool};
+use super::{decay, pages, pool, thread_block};
 use std::cell::{Cell, UnsafeCell};
 use std::time::Instant;
 
@@ -251,7 +251,7 @@ impl StackCache {
     pub(crate) fn put(&self, stack: Stack, cluster_cache: &ClusterCache) {
         let class = stack.class();
         if class >= COMMON || self.wipes {
-            return pool::put_cold(stack);
+            return self.put_far(stack);
         }
         let shelf = &mut self.shelves()[class];
         shelf.stacks.push(stack);
@@ -259,6 +259,15 @@ impl StackCache {
             self.unsettled.set(true);
             shelf.grow_or_spill(class, cluster_cache);
         }
+    }
+
+    /// Gives a stack that no processor keeps to the system.
+    #[cold]
+    fn put_far(&self, stack: Stack) {
+        if self.wipes {
+            thread_block::end_block(&stack);
+        }
+        pool::put_cold(stack);
     }
 
     /// When to look for stacks that are not needed, if there may be some.

@@ -262,9 +262,9 @@ pub(crate) fn call_on<R>(stack: &mut Stack, f: impl FnOnce() -> R) -> R {
         result: None,
     };
     let fake = StackBounds::of(stack).announce();
-    // SAFETY: the stack is the caller's, with nothing on it, and its base is aligned. The call is
-    // in this frame, which waits for it.
-    unsafe { call_at((&raw mut call).cast(), stack.base().get(), call.function()) };
+    // SAFETY: the stack is the caller's, with nothing on it below this address, which is aligned.
+    // The call is in this frame, which waits for it.
+    unsafe { call_at((&raw mut call).cast(), stack.free_base(), call.function()) };
     let _ = StackBounds::arrive(fake);
     let Some(result) = call.result else {
         unreachable!("a call that has returned has a result")

@@ -23,7 +23,10 @@ impl std::fmt::Display for StackError {
                 "no stack: its guard would exceed this process' share of vm.max_map_count ({limit})"
             ),
             Self::NoThread(errno) => {
-                write!(f, "no thread-locals for a fibre's stack: {errno}")
+                write!(
+                    f,
+                    "the C library could not start a thread for a fibre's stack: {errno}"
+                )
             }
         }
     }

@@ -136,7 +136,7 @@ pub(super) fn put(class: usize, stacks: impl ExactSizeIterator<Item = Stack>) {
         if batch.is_empty() {
             return;
         }
-        thread_block::keep(class, &mut batch);
+        thread_block::keep(class, &mut batch, !is_scarce(class));
         pages::release_all(&batch);
         POOLS[class].lock().put(batch.drain(..));
         if is_scarce(class) {

@@ -159,7 +159,13 @@ pub(crate) fn change_shields(by: i32) {
 /// Returns what was noted before.
 #[inline(never)]
 pub(crate) fn set_hears(hears: bool) -> bool {
-    let before = CURRENT.with(|current| current.hears.replace(hears));
+    let before = CURRENT.with(|own| {
+        // SAFETY: the carrier's values lie as far from its thread pointer as the fibre's do from
+        // the fibre's. The carrier is the calling kernel thread, so nobody else touches them.
+        let current =
+            unsafe { &*ptr::from_ref(own).wrapping_byte_add(arch::distance_to_carrier()) };
+        current.hears.replace(hears)
+    });
     opaque();
     before
 }

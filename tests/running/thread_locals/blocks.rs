@@ -181,3 +181,105 @@ fn fibres_that_are_left_behind_keep_their_blocks() {
     go.store(1, Ordering::Release);
     support::eventually(|| go.load(Ordering::Acquire) == 9);
 }
+
+/// A stack that is lent for a call may have the block of an ended fibre, which the call leaves
+/// alone.
+#[test]
+fn calls_on_big_stacks_spare_blocks() {
+    /// Uses so many frames, each filled with what no block has.
+    fn fill(depth: usize) -> usize {
+        let frame = std::hint::black_box([usize::MAX - depth; 32]);
+        if depth == 0 {
+            frame[0]
+        } else {
+            fill(depth - 1) ^ frame[depth % 32]
+        }
+    }
+    for_each_kind(|cluster| {
+        for size in [64 << 10, 1 << 20] {
+            for _ in 0..20 {
+                let sized = || Builder::new().stack_size(size);
+                let ended = sized().spawn_in(cluster, || CELL.replace(1)).unwrap();
+                assert_eq!(ended.join().unwrap(), 0);
+                fibre::on_big_stack(size, || fill(50)).unwrap();
+                let next = sized().spawn_in(cluster, || CELL.replace(1)).unwrap();
+                assert_eq!(next.join().unwrap(), 0);
+                std::thread::spawn(|| ()).join().unwrap();
+            }
+        }
+    });
+}
+
+/// Nothing that a fibre had on its stack, or in a thread-local, can be read after its end where
+/// stacks are wiped.
+#[test]
+fn wiped_stacks_keep_nothing() {
+    use std::os::unix::fs::FileExt;
+    const SECRET: usize = 0x5ec2_e75e_c2e7_5ec2;
+    let cluster = builder().processors(1).wipe_stacks(true).build().unwrap();
+    let places = cluster.spawn(|| {
+        CELL.set(SECRET);
+        let local = std::hint::black_box([SECRET; 8]);
+        [place(), (&raw const local).addr()]
+    });
+    let places = places.join().unwrap();
+    cluster.spawn(fibre::yield_now).join().unwrap();
+    cluster.stop();
+    let memory = std::fs::File::open("/proc/self/mem").unwrap();
+    for place in places {
+        let mut word = [0; 8];
+        // It may not be mapped any more.
+        let read = memory.read_exact_at(&mut word, place as u64);
+        assert!(read.is_err() || usize::from_ne_bytes(word) != SECRET);
+    }
+}
+
+/// A library that is loaded while there are blocks has its thread-locals in them: each fibre begins
+/// with the first values, whatever model the library uses, and its destructors of C run.
+#[test]
+fn libraries_may_be_loaded_later() {
+    const SOURCE: &str = "#include <threads.h>
+        static _Thread_local int value = 7;
+        static _Thread_local char many[64];
+        int exchange(int next) { int before = value; value = next; many[5]++; return before; }
+        int count(void) { return many[5]; }";
+    let folder = std::env::temp_dir().join(format!("fibre-thread-locals-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = folder.join("library.c");
+    std::fs::write(&source, SOURCE).unwrap();
+    for model in ["initial-exec", "global-dynamic"] {
+        let library = folder.join(format!("{model}.so"));
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-shared", "-fPIC", &format!("-ftls-model={model}"), "-o"]);
+        let built = compiler.arg(&library).arg(&source).status().unwrap();
+        assert!(built.success());
+        let name = std::ffi::CString::new(library.to_str().unwrap()).unwrap();
+        for_each_kind(move |_| {
+            // Blocks that are older than the library.
+            super::crowd(20, &Arc::new(|_| fibre::yield_now()));
+            // SAFETY: the library above, which runs nothing when it is loaded.
+            let functions = unsafe {
+                let library = libc::dlopen(name.as_ptr(), libc::RTLD_NOW);
+                assert!(!library.is_null());
+                [c"exchange", c"count"].map(|name| libc::dlsym(library, name.as_ptr()).addr())
+            };
+            let body = Arc::new(move |number: usize| {
+                let [exchange, count] = functions.map(std::ptr::without_provenance::<()>);
+                // SAFETY: functions of these types, of a library that stays.
+                let (exchange, count) = unsafe {
+                    (
+                        std::mem::transmute::<*const (), extern "C" fn(i32) -> i32>(exchange),
+                        std::mem::transmute::<*const (), extern "C" fn() -> i32>(count),
+                    )
+                };
+                assert_eq!((exchange(number as i32), count()), (7, 1));
+                fibre::yield_now();
+                assert_eq!((exchange(0), count()), (number as i32, 2));
+            });
+            for _ in 0..5 {
+                super::crowd(20, &body);
+            }
+        });
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -309,6 +309,12 @@ fn credentials_are_changed_while_fibres_run() {
         }
     };
     change(100);
+    // Also while blocks are made.
+    let born: Vec<_> = (0..1000)
+        .map(|_| cluster.spawn(|| fibre::sleep(Duration::from_millis(100))))
+        .collect();
+    change(300);
+    born.into_iter().for_each(|fibre| fibre.join().unwrap());
     let inside = cluster.spawn(move || {
         for _ in 0..100 {
             change(1);
@@ -319,4 +325,53 @@ fn credentials_are_changed_while_fibres_run() {
     stop.store(1, Ordering::Relaxed);
     busy.into_iter().for_each(|fibre| fibre.join().unwrap());
     cluster.stop();
+}
+
+/// A processor blocks signals again after an `exec` of its fibre that has failed.
+#[test]
+fn signals_are_blocked_after_an_exec_that_fails() {
+    use std::os::unix::process::CommandExt;
+    fn blocked() -> String {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let mut lines = status.lines().filter(|line| line.starts_with("SigBlk:"));
+        lines.next().unwrap().to_owned()
+    }
+    let cluster = super::builder().processors(1).build().unwrap();
+    let outcome = cluster.spawn(|| {
+        let before = blocked();
+        let mut command = std::process::Command::new("/no/such/program");
+        let error = fibre::unblock_signals(&mut command).exec();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+        assert_ne!(blocked(), before);
+        support::eventually(|| blocked() == before);
+    });
+    outcome.join().unwrap();
+    cluster.stop();
+}
+
+/// A request to cancel that a fibre has never acted on is not the next fibre's.
+#[test]
+fn cancellation_is_not_inherited() {
+    for_each_kind(|_| {
+        for _ in 0..20 {
+            let asked = fibre::spawn(|| {
+                // SAFETY: the caller's own handle; it is not cancelled, as it says so first.
+                unsafe {
+                    pthread_setcancelstate(1, ptr::null_mut());
+                    pthread_cancel(libc::pthread_self())
+                }
+            });
+            assert_eq!(asked.join().unwrap(), 0);
+            // SAFETY: acts on a request.
+            fibre::spawn(|| unsafe { pthread_testcancel() })
+                .join()
+                .unwrap();
+        }
+    });
+}
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: i32, before: *mut i32) -> i32;
+    fn pthread_cancel(thread: libc::pthread_t) -> i32;
+    fn pthread_testcancel();
 }

@@ -189,3 +189,55 @@ fn values_of_fibres_that_unwind_are_dropped() {
         assert_eq!(ended.load(Ordering::Relaxed), 40);
     });
 }
+
+/// A destructor that waits is not unwound when its cluster is stopped: std would abort.
+#[test]
+fn destructors_wait_while_their_cluster_is_stopped() {
+    for processors in crate::support::processor_counts() {
+        let cluster = super::builder().processors(processors).build().unwrap();
+        let ended = Arc::new(AtomicUsize::new(0));
+        let (begun, told) = std::sync::mpsc::channel();
+        for _ in 0..4 {
+            let (ended, begun) = (Arc::clone(&ended), begun.clone());
+            cluster.spawn(move || {
+                let on_drop = move || {
+                    begun.send(()).unwrap();
+                    fibre::sleep(Duration::from_millis(100));
+                    ended.fetch_add(1, Ordering::Relaxed);
+                };
+                ONLY.set(Some(OnDrop(Box::new(on_drop))));
+            });
+        }
+        (0..4).for_each(|_| told.recv().unwrap());
+        let outcome = cluster.stop_within(Duration::ZERO, Duration::from_secs(60));
+        assert!(outcome.is_ok(), "{outcome:?}");
+        assert_eq!(ended.load(Ordering::Relaxed), 4);
+    }
+}
+
+/// Fibre-local values end before a join returns, too, and so do the thread-locals that their
+/// destructors use.
+#[test]
+fn fibre_locals_may_use_values() {
+    fibre::fibre_local! {
+        static LAST: RefCell<Option<OnDrop>> = RefCell::new(None);
+    }
+    for_each_kind(|_| {
+        let ended = Arc::new(AtomicUsize::new(0));
+        for round in 1..=20 {
+            let count = Arc::clone(&ended);
+            let fibre = fibre::spawn(move || {
+                let on_drop = move || {
+                    let count = Arc::clone(&count);
+                    let last = move || {
+                        count.fetch_add(1, Ordering::Relaxed);
+                    };
+                    ONLY.set(Some(OnDrop(Box::new(last))));
+                };
+                LAST.with_borrow_mut(|last| *last = Some(OnDrop(Box::new(on_drop))));
+            });
+            fibre.join().unwrap();
+            assert_eq!(ended.load(Ordering::Relaxed), round);
+        }
+    });
+}

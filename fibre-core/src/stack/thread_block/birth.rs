@@ -1,7 +1,7 @@
 //! How the C library makes a block, and how it ends one.
 
 use super::block::ThreadBlock;
-use super::layout;
+use super::layout::{self, CHANGES_CREDENTIALS};
 use crate::arch;
 use crate::stack::error::StackError;
 use crate::stack::slab::Stack;
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering, fence};
 
 /// No thread of the kernel's has a number as high as this (PID_MAX_LIMIT), or a higher one.
 const FIRST_NUMBER: i32 = 1 << 22;
@@ -21,6 +21,8 @@ static NEXT_NUMBER: AtomicI32 = AtomicI32::new(FIRST_NUMBER);
 
 /// What a thread and its creator tell each other at birth.
 struct Birth {
+    /// The number that the thread gets, in place of the kernel's.
+    number: i32,
     /// The thread pointer.
     pointer: AtomicUsize,
     /// The kernel clears it when the kernel thread has left.
@@ -31,6 +33,9 @@ struct Birth {
 /// 50 µs.
 pub(super) fn give_birth(stack: &Stack) -> Result<ThreadBlock, StackError> {
     let birth = Birth {
+        number: NEXT_NUMBER
+            .fetch_add(1, Ordering::Relaxed)
+            .max(FIRST_NUMBER),
         pointer: AtomicUsize::new(0),
         here: AtomicU32::new(1),
     };
@@ -38,18 +43,16 @@ pub(super) fn give_birth(stack: &Stack) -> Result<ThreadBlock, StackError> {
     create(bottom..stack.base().get(), &birth).map_err(StackError::NoThread)?;
     wait_until_cleared(&birth.here);
     let block = ThreadBlock::of(birth.pointer.load(Ordering::Relaxed));
+    if !(bottom..stack.base().get()).contains(&block.thread_pointer()) {
+        // The C library has put it elsewhere, where it stays.
+        return Err(StackError::NoThread(Errno::INVAL));
+    }
     let layout = layout::known();
-    // SAFETY: the block is new, and nobody uses it.
-    unsafe {
-        let number = NEXT_NUMBER
-            .fetch_add(1, Ordering::Relaxed)
-            .max(FIRST_NUMBER);
-        block.at::<c_int>(layout.number).write(number);
-        if let Some(sequences) = layout.sequences {
-            // The number of the CPU where a sequence starts, and that of the CPU: there is none, so
-            // the C library asks the kernel. The kernel writes to the area of the kernel thread.
-            block.at::<[i32; 2]>(sequences).write([0, -2]);
-        }
+    if let Some(sequences) = layout.sequences {
+        // The number of the CPU where a sequence starts, and that of the CPU: there is none, so the
+        // C library asks the kernel. The kernel writes to the area of the kernel thread.
+        // SAFETY: the block is new, and nobody uses it.
+        unsafe { block.at::<[i32; 2]>(sequences).write([0, -2]) };
     }
     Ok(block)
 }
@@ -64,15 +67,18 @@ fn create(stack: std::ops::Range<usize>, birth: &Birth) -> Result<(), Errno> {
     // there until the thread has left.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
-        libc::pthread_attr_setstack(attributes.as_mut_ptr(), start, stack.len());
         let detached = libc::PTHREAD_CREATE_DETACHED;
         libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), detached);
-        let error = libc::pthread_create(
-            thread.as_mut_ptr(),
-            attributes.as_ptr(),
-            be_born,
-            ptr::from_ref(birth).cast_mut().cast(),
-        );
+        let set = libc::pthread_attr_setstack(attributes.as_mut_ptr(), start, stack.len());
+        let error = match set {
+            0 => libc::pthread_create(
+                thread.as_mut_ptr(),
+                attributes.as_ptr(),
+                be_born,
+                ptr::from_ref(birth).cast_mut().cast(),
+            ),
+            error => error,
+        };
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         error
     };
@@ -106,9 +112,30 @@ extern "C" fn be_born(birth: *mut c_void) -> *mut c_void {
         let here = birth.here.as_ptr().expose_provenance();
         // Without it the kernel would clear the thread's number, which is in the block.
         let _ = syscall(libc::SYS_set_tid_address, [here, 0, 0, 0, 0, 0]);
+        renumber(block, birth.number);
         arch::depart(block.departed());
     }
     ptr::null_mut()
+}
+
+/// Gives the calling thread's block its number. Afterwards no call that changes the credentials of
+/// all threads waits for this one: such a call marks a thread before it reads the number to send a
+/// signal to. So either it reads the new one, which no thread has, or its mark is seen here.
+///
+/// # Safety
+///
+/// The block is that of the calling thread, which is new.
+unsafe fn renumber(block: ThreadBlock, number: i32) {
+    let layout = layout::known();
+    // SAFETY: every block has these words, and the C library reads and writes them as atomics.
+    unsafe {
+        (*block.at::<AtomicI32>(layout.number)).store(number, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let requests = &*block.at::<AtomicU32>(layout.requests);
+        while requests.load(Ordering::SeqCst) & CHANGES_CREDENTIALS != 0 {
+            let _ = syscall(libc::SYS_sched_yield, [0; 6]);
+        }
+    }
 }
 
 /// Blocks the thread until the kernel has cleared a word, which it does when a thread has left.

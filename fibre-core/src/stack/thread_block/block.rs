@@ -91,6 +91,12 @@ impl Stack {
         (pointer != 0).then_some(ThreadBlock(pointer))
     }
 
+    /// Where a computation on the stack may begin: below its block, if it has one.
+    pub(in crate::stack) fn free_base(&self) -> usize {
+        let block = exist().then(|| self.block()).flatten();
+        block.map_or(self.base().get(), ThreadBlock::base)
+    }
+
     /// Bytes at the stack's top that its block, if it has one, needs.
     pub(in crate::stack) fn kept_for_block(&self) -> usize {
         if !exist() {

@@ -2,13 +2,13 @@
 //! made and ended for it.
 
 use super::block::ThreadBlock;
-use super::images::Images;
+use super::images::{Images, look_first};
 use super::init_error::InitError;
 use super::take::as_thread;
 use super::{credentials, layout};
 use crate::arch;
 use crate::stack::context::{Action, Context, Entry, Suspender};
-use crate::stack::size::{MIN_STACK_SIZE, class_of};
+use crate::stack::size::{DEFAULT_STACK_SIZE, class_of};
 use crate::stack::{Stack, pool};
 use crate::sys::{current, numbers, unusual};
 use parking_lot::Mutex;
@@ -56,7 +56,8 @@ fn check() -> Result<(), InitError> {
     }
     layout::find()?;
     credentials::install()?;
-    let mut stack = pool::take_one(class_of(MIN_STACK_SIZE))?;
+    look_first()?;
+    let mut stack = pool::take_one(class_of(DEFAULT_STACK_SIZE))?;
     let images = Images::default();
     // With a new block, and with the same one renewed.
     for _ in 0..2 {

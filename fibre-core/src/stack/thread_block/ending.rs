@@ -28,8 +28,9 @@ pub(crate) unsafe fn end_of_thread() {
             (layout.call_destructors)();
         }
         libc::uselocale(LC_GLOBAL_LOCALE);
-        pthread_setcancelstate(0, ptr::null_mut());
+        // The type first: a request that is pending must not take effect here.
         pthread_setcanceltype(0, ptr::null_mut());
+        pthread_setcancelstate(0, ptr::null_mut());
     }
 }
 

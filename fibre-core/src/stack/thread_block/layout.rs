@@ -15,6 +15,9 @@ use std::sync::OnceLock;
 pub(super) struct Layout {
     /// How far behind the thread pointer the thread's number lies.
     pub(super) number: isize,
+    /// How far behind it the word lies that says whether the thread is cancelled, and whether its
+    /// credentials are being changed.
+    pub(super) requests: isize,
     /// How far behind it the pointers to the values of keys lie.
     pub(super) values: isize,
     /// How far from it `errno` lies.
@@ -28,6 +31,9 @@ pub(super) struct Layout {
     /// The addresses of the C library.
     pub(super) library: Range<usize>,
 }
+
+/// The bit of [`Layout::requests`] that is set while a call changes the credentials of all threads.
+pub(super) const CHANGES_CREDENTIALS: u32 = 1 << 6;
 
 /// A key, in glibc's table.
 #[repr(C)]
@@ -76,6 +82,7 @@ pub(super) fn find() -> Result<&'static Layout, InitError> {
         return Ok(layout);
     }
     let number = number_place()?;
+    let requests = described(c"_thread_db_pthread_cancelhandling")?;
     let values = described(c"_thread_db_pthread_specific")?;
     let call_destructors =
         symbol(c"__call_tls_dtors").ok_or_else(|| missing("__call_tls_dtors"))?;
@@ -89,6 +96,7 @@ pub(super) fn find() -> Result<&'static Layout, InitError> {
     let keys = key_table(&library.writable)?;
     let layout = Layout {
         number,
+        requests,
         values,
         errno,
         sequences: sequences(),

@@ -50,5 +50,5 @@ pub(crate) use block::ThreadBlock;
 pub(crate) use checks::prepare;
 pub(crate) use ending::end_of_thread;
 pub(crate) use images::Images;
-pub(super) use store::keep;
+pub(super) use store::{end_block, keep};
 pub(crate) use take::as_thread;

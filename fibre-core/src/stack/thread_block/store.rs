@@ -19,9 +19,10 @@ static STORES: [Mutex<Vec<Stack>>; CLASSES] = [const { Mutex::new(Vec::new()) };
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Takes those out of these stacks, all of one class, that have blocks, and are about to go back to
-/// the system. Some are kept. The blocks of the others are ended, and they stay among these; where
-/// that cannot be, the stack is not used again, as the C library goes on listing its block.
-pub(crate) fn keep(class: usize, stacks: &mut Vec<Stack>) {
+/// the system. Some are kept, if `may_keep` says so. The blocks of the others are ended, and they
+/// stay among these. Where a block cannot be ended, its stack is not used again, as the C library
+/// goes on listing the block.
+pub(crate) fn keep(class: usize, stacks: &mut Vec<Stack>, may_keep: bool) {
     if !exist() {
         return;
     }
@@ -32,7 +33,8 @@ pub(crate) fn keep(class: usize, stacks: &mut Vec<Stack>) {
         return;
     }
     let mut store = STORES[class].lock();
-    let room = KEPT.saturating_sub(store.len());
+    let most = if may_keep { KEPT } else { 0 };
+    let room = most.saturating_sub(store.len());
     let kept = room.min(stacks.len() - first);
     let kept = store.try_reserve(kept).map_or(0, |()| kept);
     pages::release_deep(&stacks[first..first + kept]);
@@ -51,4 +53,11 @@ pub(super) fn take(class: usize) -> Option<Stack> {
     let kept = STORES[class].lock().pop()?;
     COUNT.fetch_sub(1, Ordering::Relaxed);
     Some(kept)
+}
+
+/// Ends the block of a stack that must keep nothing of its fibre, if it has one.
+pub(crate) fn end_block(stack: &Stack) {
+    if exist() && stack.block().is_some() {
+        birth::end(std::slice::from_ref(stack));
+    }
 }

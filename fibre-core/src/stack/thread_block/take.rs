@@ -46,7 +46,7 @@ fn exchange(stack: Stack) -> Stack {
 /// [`StackError::NoThread`], when there cannot be another thread.
 fn become_thread(stack: &Stack, images: &Images) -> Result<ThreadBlock, StackError> {
     if let Some(block) = stack.block() {
-        if images.renew(block).map_err(StackError::NoThread)? {
+        if images.renew(block) {
             return Ok(block);
         }
         birth::end(std::slice::from_ref(stack));
