@@ -289,7 +289,7 @@ pub struct Progress {
     rested: bool,
     /// Whether the call has been tried or has waited: later tries have to enter.
     begun: bool,
-    /// Whether nothing comes before the first try.
+    /// Whether the first try is made at once, without a yield or a registration before it.
     tries_first: bool,
 }
 

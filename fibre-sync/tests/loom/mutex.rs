@@ -10,7 +10,9 @@ use fibre_core::model::{Shared, Watched, check, check_with, finds_planted, finds
 use fibre_core::sync::EndOfFrame;
 use fibre_sync::Mutex;
 use fibre_sync::faults;
-use fibre_sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
+use fibre_sync::lock::{
+    Barging, Baton, Exchange, Hybrid, RawLock, Settled, SpinThenBlock, Spinning,
+};
 use loom::thread;
 use std::time::Instant;
 
@@ -33,6 +35,7 @@ macro_rules! check_all {
         check(|| $model::<Barging>($($argument),*));
         check(|| $model::<SpinThenBlock>($($argument),*));
         check(|| $model::<Hybrid>($($argument),*));
+        check(|| $model::<Settled>($($argument),*));
         check(|| $model::<Baton>($($argument),*));
         check(|| $model::<Exchange>($($argument),*));
     };

@@ -3,7 +3,9 @@
 use super::caught;
 use crate::support::process::{errors, no_core_file, plays, spawn_child};
 use crate::support::{eventually, for_each_cluster, let_others_block, watched};
-use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
+use fibre::sync::lock::{
+    Barging, Baton, Exchange, Hybrid, RawLock, Settled, SpinThenBlock, Spinning,
+};
 use fibre::sync::{Condvar, ContendedPlace, Mutex, RwLock, contention, profile_contention};
 use fibre::{Limit, Waiting};
 use std::os::unix::process::ExitStatusExt;
@@ -92,6 +94,7 @@ fn mutexes_know_their_owner() {
         has_an_owner::<Barging>();
         has_an_owner::<SpinThenBlock>();
         has_an_owner::<Hybrid>();
+        has_an_owner::<Settled>();
         has_an_owner::<Baton>();
         has_an_owner::<Exchange>();
         has_an_owner::<Spinning>();

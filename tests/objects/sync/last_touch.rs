@@ -5,7 +5,9 @@
 
 use super::freed_by_who_waits;
 use crate::support::for_each_cluster;
-use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
+use fibre::sync::lock::{
+    Barging, Baton, Exchange, Hybrid, RawLock, Settled, SpinThenBlock, Spinning,
+};
 use fibre::sync::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -41,6 +43,7 @@ fn unlocking_is_the_last_touch() {
         freed_by_who_waits(new::<SpinThenBlock>, lock_after, lock_first);
         freed_by_who_waits(new::<Barging>, lock_after, lock_first);
         freed_by_who_waits(new::<Hybrid>, lock_after, lock_first);
+        freed_by_who_waits(new::<Settled>, lock_after, lock_first);
         freed_by_who_waits(new::<Baton>, lock_after, lock_first);
         freed_by_who_waits(new::<Exchange>, lock_after, lock_first);
     });

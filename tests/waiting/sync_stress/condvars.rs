@@ -5,7 +5,9 @@ use super::course::{Row, row, run};
 use super::locks::lock_in;
 use super::subject::{Manner, Role, Subject, dwell_briefly};
 use crate::support::Random;
-use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
+use fibre::sync::lock::{
+    Barging, Baton, Exchange, Hybrid, RawLock, Settled, SpinThenBlock, Spinning,
+};
 use fibre::sync::{Condvar, Mutex, MutexGuard};
 
 /// Tokens that are put and taken. An actor that gives up does not look for one again, so a
@@ -98,6 +100,7 @@ const ROWS: &[Row] = &[
     row::<Tokens<Barging>>("condition, barging mutex"),
     row::<Tokens<SpinThenBlock>>("condition, mutex that spins before it blocks"),
     row::<Tokens<Hybrid>>("condition, hybrid mutex"),
+    row::<Tokens<Settled>>("condition, settled mutex"),
     row::<Tokens<Baton>>("condition, mutex that passes the baton"),
     row::<Tokens<Exchange>>("condition, combine-and-exchange mutex"),
     row::<Tokens<Spinning>>("condition, spinning mutex"),

@@ -3,7 +3,9 @@
 use super::course::{Row, row, run};
 use super::subject::{Manner, Role, Subject, dwell, dwell_briefly};
 use crate::support::Random;
-use fibre::sync::lock::{Barging, Baton, Exchange, Hybrid, RawLock, SpinThenBlock, Spinning};
+use fibre::sync::lock::{
+    Barging, Baton, Exchange, Hybrid, RawLock, Settled, SpinThenBlock, Spinning,
+};
 use fibre::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -64,6 +66,7 @@ const ROWS: &[Row] = &[
     row::<Locked<Barging, false>>("mutex, barging"),
     row::<Locked<SpinThenBlock, false>>("mutex, spinning before it blocks"),
     row::<Locked<Hybrid, false>>("mutex, hybrid"),
+    row::<Locked<Settled, false>>("mutex, hybrid and settled"),
     row::<Locked<Baton, false>>("mutex, passing the baton"),
     row::<Locked<Exchange, false>>("mutex, combine and exchange"),
     row::<Locked<Spinning, true>>("mutex, spinning"),

@@ -6,7 +6,8 @@
 //! * `baton`: blocks, and hands over;
 //! * `exchange`: blocks, and hands over the processor as well.
 //!
-//! A new one is a file with its `policy!`, and its lines here. [`Spinning`](super::Spinning) is not
+//! A new one is a file with its `policy!`, and its lines here; CONTRIBUTING.md lists the tests, the
+//! benchmark and the pages that name each lock. [`Spinning`](super::Spinning) is not
 //! among them, as it has no list, and shares its spin with the others.
 
 mod barging;
