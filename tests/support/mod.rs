@@ -61,7 +61,7 @@ pub fn processor_counts_or(default: &str) -> Vec<usize> {
 
 /// A builder of clusters for tests that hold under every policy: other than the runtime's, it
 /// lets `FIBRE_TEST_MOVES` ask for clusters that move started fibres, `started` when that is
-/// of use, `forced` at every turn.
+/// of use, `forced` at every turn, `own` at every turn and with thread-locals of their own.
 pub fn any_cluster() -> ClusterBuilder {
     let builder = Cluster::builder();
     let moves = std::env::var("FIBRE_TEST_MOVES");
@@ -72,6 +72,7 @@ pub fn any_cluster() -> ClusterBuilder {
             Err(_) | Ok("never") => builder,
             Ok("started") => builder.move_started_fibres(),
             Ok("forced") => builder.force_migration(),
+            Ok("own") => builder.own_thread_locals().force_migration(),
             Ok(other) => panic!("FIBRE_TEST_MOVES cannot be {other:?}"),
         }
     }

@@ -330,7 +330,6 @@ impl ClusterBuilder {
             let victims = places.victims(settings.max_processors);
             settings.neighbours = victims.map(Into::into);
         }
-        settings.pinned_to = places.cpus();
         settings.places = places.clone();
         let hooks = self.hooks.after_those_of_process();
         let running = Running::new(settings, places, hooks);

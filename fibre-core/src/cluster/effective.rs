@@ -116,7 +116,7 @@ fn of(domain: &Domain) -> Vec<Setting> {
     let told_pinning = match variable::<Pinning>("FIBRE_PIN").unwrap_or_default() {
         Pinning::None => None,
         // What the machine has made of it.
-        Pinning::Each | Pinning::Sets(_) => held.pinned_to,
+        Pinning::Each | Pinning::Sets(_) => held.places.cpus(),
     };
     let micros = |time: std::time::Duration| time.as_micros();
     let most = |settings: &Settings| settings.max_processors.max(domain.regular());
@@ -126,7 +126,7 @@ fn of(domain: &Domain) -> Vec<Setting> {
         Setting::new("FIBRE_PROCESSORS", domain.regular(), &default_processors()),
         Setting::new("FIBRE_MAX_PROCESSORS", most(held), &most(&told)),
         Setting::new("FIBRE_MAX_SPARE", spare(held), &told_spare),
-        Setting::new("FIBRE_PIN", pinning(held.pinned_to), &pinning(told_pinning)),
+        Setting::new("FIBRE_PIN", pinning(held.places.cpus()), &pinning(told_pinning)),
         Setting::new("FIBRE_STACK_SIZE", held.stack_size, &told.stack_size),
         Setting::new(
             "FIBRE_MAX_FIBRES",

@@ -70,8 +70,6 @@ pub(crate) struct Settings {
     pub neighbours: Option<Neighbours>,
     /// The CPUs where the processors run.
     pub places: Places,
-    /// How many CPUs the processors are pinned to, if they are.
-    pub pinned_to: Option<usize>,
     /// Whether all fibres that may move go through one queue.
     pub sharing: bool,
     /// Whether started fibres may move between processors. The code that runs in the cluster has to
@@ -117,7 +115,6 @@ impl Settings {
             seed: variable("FIBRE_SEED"),
             neighbours: None,
             places: Places::default(),
-            pinned_to: None,
             sharing: switch("FIBRE_SHARING").unwrap_or(false),
             moves_started: own_thread_locals && Moves::from_environment() != Moves::Never,
             own_thread_locals,

@@ -213,7 +213,7 @@ impl Domain {
                 active: AtomicUsize::new(0),
                 regular: AtomicUsize::new(0),
                 ended: AtomicUsize::new(0),
-                cpus: topology::available().min(settings.pinned_to.unwrap_or(usize::MAX)),
+                cpus: topology::available().min(settings.places.cpus().unwrap_or(usize::MAX)),
             },
             runs: Mutex::new((0..capacity).map(|_| None).collect()),
             arrivals: (0..capacity).map(|_| Arrivals::default()).collect(),

@@ -33,7 +33,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("FIBRE_SHARING", &["0", "1"]),
     ("FIBRE_SPIN", &["20", "0"]),
     ("FIBRE_SLICE", &["20", "0", "1000"]),
-    ("FIBRE_TEST_MOVES", &["never", "started", "forced"]),
+    ("FIBRE_TEST_MOVES", &["never", "started", "forced", "own"]),
     ("FIBRE_TEST_PROCESSORS", &["1", "2", "4", "16"]),
 ];
 
