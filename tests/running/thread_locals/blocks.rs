@@ -223,7 +223,6 @@ fn wiped_stacks_keep_nothing() {
         [place(), (&raw const local).addr()]
     });
     let places = places.join().unwrap();
-    cluster.spawn(fibre::yield_now).join().unwrap();
     cluster.stop();
     let memory = std::fs::File::open("/proc/self/mem").unwrap();
     for place in places {
