@@ -126,7 +126,11 @@ fn of(domain: &Domain) -> Vec<Setting> {
         Setting::new("FIBRE_PROCESSORS", domain.regular(), &default_processors()),
         Setting::new("FIBRE_MAX_PROCESSORS", most(held), &most(&told)),
         Setting::new("FIBRE_MAX_SPARE", spare(held), &told_spare),
-        Setting::new("FIBRE_PIN", pinning(held.places.cpus()), &pinning(told_pinning)),
+        Setting::new(
+            "FIBRE_PIN",
+            pinning(held.places.cpus()),
+            &pinning(told_pinning),
+        ),
         Setting::new("FIBRE_STACK_SIZE", held.stack_size, &told.stack_size),
         Setting::new(
             "FIBRE_MAX_FIBRES",
