@@ -109,6 +109,7 @@ fn of(domain: &Domain) -> Vec<Setting> {
     } else {
         Moves::Never
     };
+    let pinned_to = held.places.cpus();
     let pinning = |cpus: Option<usize>| match cpus {
         Some(cpus) => format!("to {cpus} CPUs"),
         None => "none".to_owned(),
@@ -116,7 +117,7 @@ fn of(domain: &Domain) -> Vec<Setting> {
     let told_pinning = match variable::<Pinning>("FIBRE_PIN").unwrap_or_default() {
         Pinning::None => None,
         // What the machine has made of it.
-        Pinning::Each | Pinning::Sets(_) => held.places.cpus(),
+        Pinning::Each | Pinning::Sets(_) => pinned_to,
     };
     let micros = |time: std::time::Duration| time.as_micros();
     let most = |settings: &Settings| settings.max_processors.max(domain.regular());
@@ -126,11 +127,7 @@ fn of(domain: &Domain) -> Vec<Setting> {
         Setting::new("FIBRE_PROCESSORS", domain.regular(), &default_processors()),
         Setting::new("FIBRE_MAX_PROCESSORS", most(held), &most(&told)),
         Setting::new("FIBRE_MAX_SPARE", spare(held), &told_spare),
-        Setting::new(
-            "FIBRE_PIN",
-            pinning(held.places.cpus()),
-            &pinning(told_pinning),
-        ),
+        Setting::new("FIBRE_PIN", pinning(pinned_to), &pinning(told_pinning)),
         Setting::new("FIBRE_STACK_SIZE", held.stack_size, &told.stack_size),
         Setting::new(
             "FIBRE_MAX_FIBRES",
