@@ -6,7 +6,7 @@ use super::running::Running;
 use crate::config::environment;
 use crate::config::policy::StealOrder;
 use crate::config::settings::default_processors;
-use crate::config::settings::{MOST_NICE, MOST_PROCESSORS, MOST_SPARE, Moves, Settings, variable};
+use crate::config::settings::{MOST_NICE, MOST_PROCESSORS, MOST_SPARE, Settings, variable};
 use crate::fibre::HookList;
 use crate::fibre::switch_hooks::SwitchHooks;
 use crate::processor::OVERFLOW_HOOK;
@@ -162,9 +162,9 @@ impl ClusterBuilder {
     /// [`migrate_to`](crate::migrate_to) works. Default: off; a fibre stays on the kernel thread
     /// that it has started on.
     ///
-    /// The environment variable `FIBRE_MOVES` says more about clusters that this was called for,
-    /// and about no others: `never` undoes it, `forced` is
-    /// [`force_migration`](Self::force_migration). Default: `stolen`.
+    /// The environment variable `FIBRE_MOVES` says more about clusters that this, or
+    /// [`own_thread_locals`](Self::own_thread_locals), was called for, and about no others: `never`
+    /// undoes it, `forced` is [`force_migration`](Self::force_migration). Default: `stolen`.
     ///
     /// # Safety
     ///
@@ -174,9 +174,7 @@ impl ClusterBuilder {
     /// code that runs in it, dependencies included.
     #[must_use]
     pub unsafe fn move_started_fibres(mut self) -> Self {
-        let moves = Moves::from_environment();
-        self.settings.moves_started = moves != Moves::Never;
-        self.settings.force_migration |= moves == Moves::Forced;
+        self.settings.let_started_move();
         self
     }
 
@@ -231,9 +229,7 @@ impl ClusterBuilder {
     #[must_use]
     pub unsafe fn own_thread_locals(mut self) -> Self {
         self.settings.own_thread_locals = true;
-        let moves = Moves::from_environment();
-        self.settings.moves_started = moves != Moves::Never;
-        self.settings.force_migration |= moves == Moves::Forced;
+        self.settings.let_started_move();
         self
     }
 

@@ -92,9 +92,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// The defaults, as the environment has them.
     pub(crate) fn from_environment() -> Self {
-        let own_thread_locals =
-            variable::<ThreadLocals>("FIBRE_THREAD_LOCALS") == Some(ThreadLocals::Own);
-        Self {
+        let mut settings = Self {
             name: "fibre".to_owned(),
             above: 0,
             stack_size: variable("FIBRE_STACK_SIZE")
@@ -116,17 +114,29 @@ impl Settings {
             neighbours: None,
             places: Places::default(),
             sharing: switch("FIBRE_SHARING").unwrap_or(false),
-            moves_started: own_thread_locals && Moves::from_environment() != Moves::Never,
-            own_thread_locals,
+            moves_started: false,
+            own_thread_locals: false,
             blocks: false,
             computes: false,
             nice: 0,
-            force_migration: own_thread_locals && Moves::from_environment() == Moves::Forced,
+            force_migration: false,
+        };
+        if variable("FIBRE_THREAD_LOCALS") == Some(ThreadLocals::Own) {
+            settings.own_thread_locals = true;
+            settings.let_started_move();
         }
+        settings
     }
 }
 
 impl Settings {
+    /// Lets started fibres move, in the way that the environment asks for.
+    pub(crate) fn let_started_move(&mut self) {
+        let moves = Moves::from_environment();
+        self.moves_started = moves != Moves::Never;
+        self.force_migration |= moves == Moves::Forced;
+    }
+
     /// Whether ordinary fibres are pushed to processors when they are new.
     #[inline]
     pub(crate) fn pushes(&self) -> bool {

@@ -20,10 +20,10 @@ use crate::config::observation::{MixupSetting, MonitorAction};
 use crate::fibre::ControlBlock;
 use crate::frames::symbols;
 use crate::stack::bounds_at;
+use crate::sys::modules;
 use crate::sys::stderr;
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
-use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -395,26 +395,11 @@ fn readable(symbol: &str) -> String {
 
 /// The program's block of thread-locals in the calling thread.
 fn block() -> Option<*const [u8]> {
-    /// The first object is the program.
-    unsafe extern "C" fn note(
-        object: *mut libc::dl_phdr_info,
-        _size: libc::size_t,
-        block: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes valid information, and the place below.
-        let (object, block) = unsafe { (&*object, &mut *block.cast::<(*const u8, usize)>()) };
-        let count = usize::from(object.dlpi_phnum);
-        // SAFETY: the program's headers, so many of them.
-        let headers = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, count) };
-        let size = headers.iter().find(|header| header.p_type == libc::PT_TLS);
-        let size = size.map_or(0, |header| header.p_memsz as usize);
-        *block = (object.dlpi_tls_data.cast_const().cast(), size);
-        1
-    }
-    let mut block: (*const u8, usize) = (ptr::null(), 0);
-    // SAFETY: the callback fits, and its place outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut block).cast()) };
-    let (start, size) = block;
+    let (start, size) = modules::find(|program| {
+        let header = program.thread_local_header();
+        let size = header.map_or(0, |header| header.p_memsz as usize);
+        Some((program.thread_locals(), size))
+    })?;
     (!start.is_null() && size <= MAX_SIZE).then(|| ptr::slice_from_raw_parts(start, size))
 }
 

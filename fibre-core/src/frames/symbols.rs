@@ -4,7 +4,7 @@
 //! program. An unreadable or invalid table counts as missing. This module ignores libraries that
 //! the program has loaded.
 
-use std::ffi::{c_int, c_void};
+use crate::sys::modules;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -189,20 +189,7 @@ fn number(bytes: &[u8], offset: usize, count: usize) -> Option<u64> {
 
 /// The distance of the program from the addresses that its file has.
 fn base() -> usize {
-    /// The first object is the program.
-    unsafe extern "C" fn note(
-        object: *mut libc::dl_phdr_info,
-        _size: libc::size_t,
-        base: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes valid information, and the place below.
-        unsafe { *base.cast() = (*object).dlpi_addr };
-        1
-    }
-    let mut base: libc::Elf64_Addr = 0;
-    // SAFETY: the callback fits, and its place outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut base).cast()) };
-    base as usize
+    modules::find(|program| Some(program.base())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -17,12 +17,11 @@ use crate::fibre::activity_word::Ended;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Runnable;
 use crate::scheduler::activity::{ActivityBlock, Value};
-use crate::stack::StackError;
 use crate::stack::context::{Action, Context, Entry, Suspender};
+use crate::stack::{StackError, reset_thread};
 use crate::sync::pause;
 use crate::sys::stderr;
 use std::marker::PhantomData;
-use std::ptr;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -177,8 +176,7 @@ impl Processor {
         // returns.
         let action = unsafe {
             match self.domain().settings.own_thread_locals {
-                true => context
-                    .resume_as_thread(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast()),
+                true => self.resume_as_thread(&context),
                 false => context.resume(),
             }
         };
@@ -238,6 +236,7 @@ impl<K: Kind> Entry for ActivityStack<K> {
                 (fibre.as_ref().body().run)(fibre);
                 if K::IS_THREAD {
                     end_of_fibre(fibre.as_ref());
+                    reset_thread();
                 }
                 suspender.suspend(Action::Idle)
             };

@@ -7,7 +7,7 @@ use crate::fibre::{ControlBlock, FibreList, FibreRef, Left, Reserved};
 use crate::queue::Runnable;
 use crate::scheduler::activity::ActivityBlock;
 use crate::stack::context::{Action, Context, Entry, Suspender};
-use crate::stack::{MIN_STACK_SIZE, Stack, StackError, as_thread, class_of};
+use crate::stack::{MIN_STACK_SIZE, Stack, StackError, as_thread, class_of, reset_thread};
 use crate::sync::pause;
 use crate::sync::{Ordering, light_barrier};
 use crate::sys::stderr;
@@ -69,11 +69,9 @@ impl Processor {
         // SAFETY: this processor has taken the fibre from a queue, so it is in no other's hands;
         // it has not ended.
         let action = unsafe {
-            if K::IS_THREAD {
-                let (ready, processor) = (Arc::as_ptr(&self.ready), ptr::from_ref(self));
-                context.resume_as_thread(ready.cast(), processor.cast())
-            } else {
-                context.resume()
+            match K::IS_THREAD {
+                true => self.resume_as_thread(context),
+                false => context.resume(),
             }
         };
         self.running.store(ptr::null_mut(), Ordering::Relaxed);
@@ -419,6 +417,7 @@ impl<E: Entry> Entry for Ending<E> {
             let suspender = E::run(argument, suspender);
             let fibre = FibreRef::new_unchecked(argument.cast_mut().cast());
             end_of_fibre(fibre.as_ref());
+            reset_thread();
             suspender
         }
     }

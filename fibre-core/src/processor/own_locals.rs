@@ -6,9 +6,11 @@ use super::Processor;
 use super::run_loop::{FibreThreadLocals, NoTrace, TraceSink};
 use crate::fibre::ControlBlock;
 use crate::queue::Runnable;
-use crate::stack::context::Action;
+use crate::stack::context::{Action, Context};
 use crate::stack::end_of_thread;
 use crate::sys::counted::counted;
+use std::ptr;
+use std::sync::Arc;
 
 /// Tells another recorder of fibres that are threads.
 struct Threads<'a, R>(&'a R);
@@ -65,6 +67,19 @@ pub(crate) unsafe fn end_of_fibre(fibre: &ControlBlock) {
 }
 
 impl Processor {
+    /// Runs a computation with a block until it leaves its stack. It finds this processor as its
+    /// thread's.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Context::resume_as_thread`].
+    #[inline(always)]
+    pub(super) unsafe fn resume_as_thread(&self, context: &Context) -> Action {
+        let (ready, processor) = (Arc::as_ptr(&self.ready), ptr::from_ref(self));
+        // SAFETY: passed on.
+        unsafe { context.resume_as_thread(ready.cast(), processor.cast()) }
+    }
+
     /// The run loop of a processor in such a cluster.
     #[inline(never)]
     pub(super) fn run_threads(&self) {

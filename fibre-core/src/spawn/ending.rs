@@ -29,9 +29,11 @@ fn end_thread_unusually(what: &str) {
         unsafe {
             let fibre = fibre.as_ref();
             end_of_fibre(fibre);
-            // The destructors of its fibre-local values may use thread-locals.
-            fibre.locals.end();
-            end_of_fibre(fibre);
+            if !fibre.locals.is_empty() {
+                fibre.locals.end();
+                // Their destructors may have used thread-locals.
+                end_of_fibre(fibre);
+            }
         }
     }
 }

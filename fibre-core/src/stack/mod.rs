@@ -71,5 +71,5 @@ pub(crate) use statistics::stack_counts;
 pub use statistics::{StackClass, StackCounts, stack_statistics};
 pub(crate) use statistics::{bounds_at, depth_at};
 pub(crate) use thread_block::{
-    Images, ThreadBlock, as_thread, end_of_thread, prepare as prepare_threads,
+    Images, ThreadBlock, as_thread, end_of_thread, prepare as prepare_threads, reset_thread,
 };

@@ -8,6 +8,7 @@
 //! * `signal_mask`: the signals that a thread blocks;
 //! * `environment`: environment variables, unless somebody with fewer rights has set them;
 //! * `fork`: the runtime is dead in a forked child, and says so;
+//! * `modules`: the program, and the libraries that are loaded;
 //! * `stderr`: one line on standard error;
 //! * `syscall`: a system call by instruction;
 //! * `unusual`: whether ends of fibres are unusual.
@@ -16,6 +17,7 @@ pub(crate) mod counted;
 pub(crate) mod current;
 pub(crate) mod environment;
 pub(crate) mod fork;
+pub(crate) mod modules;
 pub(crate) mod numbers;
 pub(crate) mod panic_count;
 mod platform;

@@ -23,8 +23,8 @@
 
 use crate::arch;
 use crate::sys::current;
+use crate::sys::modules;
 use crate::sys::signal_mask::SignalMask;
-use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -210,49 +210,13 @@ fn in_a_destructor(f: impl FnMut()) {
 
 /// The thread-locals of this program, or of the library that this is part of: their places.
 fn own_block() -> Option<Range<isize>> {
-    /// What is looked for, and what is found.
-    struct Search {
-        /// A place in the block.
-        inside: isize,
-        /// The block.
-        block: Option<Range<isize>>,
-    }
-    unsafe extern "C" fn step(
-        object: *mut libc::dl_phdr_info,
-        _size: libc::size_t,
-        search: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes valid information, with all its headers, and the place below.
-        let (search, object, headers) = unsafe {
-            let object = &*object;
-            let headers =
-                std::slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum));
-            (&mut *search.cast::<Search>(), object, headers)
-        };
-        let start = object.dlpi_tls_data.addr().wrapping_sub(thread_pointer());
-        let locals = headers
-            .iter()
-            .filter(|header| header.p_type == libc::PT_TLS);
-        search.block = locals
-            .map(|header| {
-                start.cast_signed()..start.wrapping_add(header.p_memsz as usize).cast_signed()
-            })
-            .find(|block| block.contains(&search.inside));
-        c_int::from(search.block.is_some())
-    }
-    let mut search = Search {
-        inside: current::place(),
-        block: None,
-    };
-    // SAFETY: the callback fits, and its place outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(step), (&raw mut search).cast()) };
-    search.block
-}
-
-/// The address that places are counted from.
-fn thread_pointer() -> usize {
-    // SAFETY: the word at the thread pointer is there on every thread.
-    unsafe { arch::thread_word(0) }
+    modules::find(|module| {
+        let size = module.thread_local_header()?.p_memsz as usize;
+        let start = module.thread_locals().addr();
+        let start = start.wrapping_sub(arch::thread_pointer());
+        let block = start.cast_signed()..start.wrapping_add(size).cast_signed();
+        block.contains(&current::place()).then_some(block)
+    })
 }
 
 /// Reads what std keeps.

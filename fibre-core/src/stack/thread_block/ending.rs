@@ -8,9 +8,8 @@ use std::ptr;
 /// How often values of keys are looked for, as their destructors may set others.
 const ROUNDS: usize = 4;
 
-/// Calls the destructors of the calling fibre's thread-locals and of its values of keys, and takes
-/// back what it has set of its thread: the locale, and how it can be cancelled. They may block the
-/// fibre.
+/// Calls the destructors of the calling fibre's thread-locals and of its values of keys. They may
+/// block the fibre.
 ///
 /// # Safety
 ///
@@ -27,6 +26,18 @@ pub(crate) unsafe fn end_of_thread() {
             // These may have made thread-locals again, which must not outlive the block's renewal.
             (layout.call_destructors)();
         }
+    }
+}
+
+/// Takes back what the calling fibre has set of its thread: the locale, and how it can be
+/// cancelled.
+///
+/// # Safety
+///
+/// As for [`end_of_thread`], and after it.
+pub(crate) unsafe fn reset_thread() {
+    // SAFETY: the caller's promise.
+    unsafe {
         libc::uselocale(LC_GLOBAL_LOCALE);
         // The type first: a request that is pending must not take effect here.
         pthread_setcanceltype(0, ptr::null_mut());

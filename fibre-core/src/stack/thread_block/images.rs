@@ -8,10 +8,11 @@
 use super::block::ThreadBlock;
 use super::layout::{self, CHANGES_CREDENTIALS};
 use crate::arch;
+use crate::sys::modules::{self, Module};
 use crate::sys::signal_mask::SignalMask;
 use parking_lot::Mutex;
 use std::cell::RefCell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::io;
 use std::ptr;
 use std::sync::Arc;
@@ -120,19 +121,7 @@ unsafe fn has_requests(block: ThreadBlock) -> bool {
 
 /// How many modules have been loaded and unloaded.
 fn generation() -> Generation {
-    unsafe extern "C" fn note(
-        module: *mut libc::dl_phdr_info,
-        _size: libc::size_t,
-        found: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes valid information, and the place below.
-        unsafe { *found.cast() = ((*module).dlpi_adds, (*module).dlpi_subs) };
-        1
-    }
-    let mut found: Generation = (0, 0);
-    // SAFETY: the callback fits, and its place outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut found).cast()) };
-    found
+    modules::find(|program| Some(program.changes())).unwrap_or_default()
 }
 
 /// Looks at the modules once, and waits for it.
@@ -192,38 +181,33 @@ fn look_until_settled() {
 
 /// Looks at all modules but the C library, on a new thread.
 fn look() -> Vec<Image> {
-    unsafe extern "C" fn note(
-        module: *mut libc::dl_phdr_info,
-        _size: libc::size_t,
-        found: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes valid information, and the place below.
-        let (module, found) = unsafe { (&*module, &mut *found.cast::<Vec<Image>>()) };
-        // SAFETY: the module's headers, so many of them.
-        let headers =
-            unsafe { std::slice::from_raw_parts(module.dlpi_phdr, usize::from(module.dlpi_phnum)) };
-        let header = headers.iter().find(|header| header.p_type == libc::PT_TLS);
-        // Where they lie in the calling thread; those in memory of their own lie anywhere.
-        let distance = arch::thread_pointer().wrapping_sub(module.dlpi_tls_data.addr());
-        let is_static = !module.dlpi_tls_data.is_null() && (1..MOST).contains(&distance);
-        if let Some(header) = header.filter(|_| is_static) {
-            let values = (module.dlpi_addr + header.p_vaddr) as usize;
-            if !layout::known().library.contains(&values) {
-                let first = ptr::with_exposed_provenance::<u8>(values);
-                let filled = header.p_filesz as usize;
-                // SAFETY: the module's first values, which stay while the loader calls this.
-                let values = unsafe { std::slice::from_raw_parts(first, filled) };
-                found.push(Image {
-                    distance,
-                    values: values.into(),
-                    size: header.p_memsz as usize,
-                });
-            }
-        }
-        0
-    }
     let mut found = Vec::new();
-    // SAFETY: the callback fits, and its place outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut found).cast()) };
+    modules::find(|module| {
+        found.extend(image_of(module));
+        None::<()>
+    });
     found
+}
+
+/// The image of a module, if it has thread-locals in the static part of the calling thread, and is
+/// not the C library.
+fn image_of(module: &Module<'_>) -> Option<Image> {
+    let header = module.thread_local_header()?;
+    let place = module.thread_locals();
+    // Those in memory of their own lie anywhere.
+    let distance = arch::thread_pointer().wrapping_sub(place.addr());
+    let values = module.base() + header.p_vaddr as usize;
+    let is_static = !place.is_null() && (1..MOST).contains(&distance);
+    if !is_static || layout::known().library.contains(&values) {
+        return None;
+    }
+    let filled = header.p_filesz as usize;
+    let first = ptr::with_exposed_provenance::<u8>(values);
+    // SAFETY: the module's first values, which stay while it is looked at.
+    let values = unsafe { std::slice::from_raw_parts(first, filled) };
+    Some(Image {
+        distance,
+        values: values.into(),
+        size: header.p_memsz as usize,
+    })
 }

@@ -5,6 +5,7 @@
 
 use super::init_error::InitError;
 use crate::arch;
+use crate::sys::modules;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ops::Range;
 use std::ptr;
@@ -92,7 +93,8 @@ pub(super) fn find() -> Result<&'static Layout, InitError> {
     // SAFETY: the calling thread's own `errno`.
     let errno = unsafe { libc::__errno_location() }.addr();
     let errno = errno.wrapping_sub(arch::thread_pointer()) as isize;
-    let library = library()?;
+    // The program has no entry of its own for this symbol, as it may have for others.
+    let library = library(call_destructors as usize)?;
     let keys = key_table(&library.writable)?;
     let layout = Layout {
         number,
@@ -166,42 +168,25 @@ struct Library {
     writable: Vec<Range<usize>>,
 }
 
-/// Looks for the module with the C library's functions.
-fn library() -> Result<Library, InitError> {
-    /// Notes the module, if it is that.
-    unsafe extern "C" fn note(
-        module: *mut libc::dl_phdr_info,
-        _size: libc::size_t,
-        found: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes valid information, and the place below.
-        let (module, found) = unsafe { (&*module, &mut *found.cast::<Option<Library>>()) };
-        // SAFETY: the module's headers, so many of them.
-        let headers =
-            unsafe { std::slice::from_raw_parts(module.dlpi_phdr, usize::from(module.dlpi_phnum)) };
+/// Looks for the module with this function of the C library's.
+fn library(function: usize) -> Result<Library, InitError> {
+    let found = modules::find(|module| {
         let loaded = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD;
         let range = |header: &libc::Elf64_Phdr| {
-            let start = (module.dlpi_addr + header.p_vaddr) as usize;
+            let start = module.base() + header.p_vaddr as usize;
             start..start + header.p_memsz as usize
         };
-        let place = libc::pthread_key_create as *const () as usize;
-        let mut ranges = headers.iter().filter(loaded).map(range);
-        if !ranges.clone().any(|range| range.contains(&place)) {
-            return 0;
+        let loaded = module.headers().iter().filter(loaded);
+        let mut ranges = loaded.clone().map(range);
+        if !ranges.clone().any(|range| range.contains(&function)) {
+            return None;
         }
         let first = ranges.next().unwrap_or_default();
         let whole = first.start..ranges.next_back().unwrap_or(first).end;
         let writes = |header: &&libc::Elf64_Phdr| header.p_flags & libc::PF_W != 0;
-        let writable = headers.iter().filter(loaded).filter(writes).map(range);
-        *found = Some(Library {
-            whole,
-            writable: writable.collect(),
-        });
-        1
-    }
-    let mut found: Option<Library> = None;
-    // SAFETY: the callback fits, and its place outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut found).cast()) };
+        let writable = loaded.filter(writes).map(range).collect();
+        Some(Library { whole, writable })
+    });
     found.ok_or_else(|| "the C library is not a module of this process".into())
 }
 

@@ -48,7 +48,7 @@ mod take;
 
 pub(crate) use block::ThreadBlock;
 pub(crate) use checks::prepare;
-pub(crate) use ending::end_of_thread;
+pub(crate) use ending::{end_of_thread, reset_thread};
 pub(crate) use images::Images;
 pub(super) use store::{end_block, keep};
 pub(crate) use take::as_thread;
