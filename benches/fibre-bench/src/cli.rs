@@ -79,6 +79,9 @@ pub(crate) struct RunCommand {
     /// Benchmarks by name, or `all`.
     #[arg(required = true)]
     names: Vec<String>,
+    /// Of these only every Nth, from the Ith on: `2/3` is the second third.
+    #[arg(long, value_name = "I/N", value_parser = parse_share)]
+    share: Option<Share>,
     #[command(flatten)]
     options: Options,
     /// Write header and measurements to this file too.
@@ -144,7 +147,10 @@ impl RunCommand {
     /// Runs the named benchmarks; faults make the exit code non-zero after all
     /// tables are out.
     fn execute(self) -> anyhow::Result<ExitCode> {
-        let selected = benchmarks::select(&self.names)?;
+        let mut selected = benchmarks::select(&self.names)?;
+        if let Some(share) = self.share {
+            selected = share.of(selected);
+        }
         let mut run = self.options.prepare(Effort::Full, &selected)?;
         run.measure(&selected)?;
         run.report.print_scorecard();
@@ -269,6 +275,33 @@ impl Run {
     }
 }
 
+/// Every so manieth of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Share {
+    /// The first one, counted from 0.
+    first: usize,
+    /// From each to the next.
+    step: usize,
+}
+
+impl Share {
+    /// Those of a list.
+    fn of<T>(self, all: Vec<T>) -> Vec<T> {
+        all.into_iter().skip(self.first).step_by(self.step).collect()
+    }
+}
+
+/// Reads `I/N`, which counts from 1.
+fn parse_share(text: &str) -> Result<Share, String> {
+    let read = || {
+        let (part, of) = text.split_once('/')?;
+        let (part, step): (usize, usize) = (part.parse().ok()?, of.parse().ok()?);
+        let first = part.checked_sub(1).filter(|first| *first < step)?;
+        Some(Share { first, step })
+    };
+    read().ok_or_else(|| "expected I/N, with I from 1 to N".to_owned())
+}
+
 /// Splits `NAME=COMMAND`.
 fn parse_also(text: &str) -> Result<(String, String), String> {
     let (name, command) = text.split_once('=').ok_or("expected NAME=COMMAND")?;
@@ -278,6 +311,19 @@ fn parse_also(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The shares of a list are all of it, and each of it once.
+    #[test]
+    fn shares_are_all() {
+        let share = |text| parse_share(text).unwrap().of((0..8).collect::<Vec<_>>());
+        assert_eq!(share("1/3"), [0, 3, 6]);
+        assert_eq!(share("2/3"), [1, 4, 7]);
+        assert_eq!(share("3/3"), [2, 5]);
+        assert_eq!(share("1/1").len(), 8);
+        for wrong in ["0/3", "4/3", "1", "1/0", "a/b", ""] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
+    }
 
     /// Reports are written below `docs/results` of the workspace.
     #[test]

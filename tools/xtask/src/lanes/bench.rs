@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use crate::lanes::part::Part;
 use crate::lanes::test::of_release;
 use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo};
@@ -22,6 +23,9 @@ pub(crate) struct Options {
     /// Only this suite [default: both, or the harness if there are arguments for it]
     #[arg(long)]
     suite: Option<Suite>,
+    /// The benchmarks of the harness that take turns
+    #[arg(skip)]
+    part: Part,
     /// Passed to the suite: what `fibre-bench run` shall run (all), or a filter and options of
     /// criterion, with the options of either
     #[arg(last = true)]
@@ -38,11 +42,12 @@ enum Suite {
 }
 
 impl Options {
-    /// A tiny run of everything.
-    pub(crate) fn smoke() -> Self {
+    /// A tiny run of everything, of the harness this part.
+    pub(crate) fn smoke(part: Part) -> Self {
         Self {
             quick: true,
             suite: None,
+            part,
             arguments: Vec::new(),
         }
     }
@@ -119,10 +124,11 @@ fn once(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<(
         return Ok(());
     }
     let program = workspace.target_dir("release").join("fibre-bench");
+    let share = options.part.share();
     for (title, arguments) in [
         ("figures", &["figures", "4.1", "4.3", "4.6", "--quick"][..]),
         ("utilisation", &["utilisation", "--check"]),
-        ("harness", &["run", "all", "--quick"]),
+        ("harness", &["run", "all", "--quick", "--share", &share]),
     ] {
         let mut command = Command::new(&program);
         // By this it would know that it can have cargo build what it measures.
@@ -141,6 +147,7 @@ mod tests {
         let options = Options {
             quick: true,
             suite,
+            part: Part::default(),
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
         };
         [Suite::Criterion, Suite::Harness].map(|suite| options.includes(suite))

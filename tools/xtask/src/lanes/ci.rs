@@ -48,13 +48,14 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The part to run, and what to say of it.
-    fn part(&self) -> (Part, String) {
+    /// The part to run, that of lanes that have a day themselves, and what to say of it.
+    fn part(&self) -> (Part, Part, String) {
         if self.all {
-            return (Part::default(), "all rows of all lanes".to_owned());
+            let note = "all rows of all lanes".to_owned();
+            return (Part::default(), Part::default(), note);
         }
         let day = self.day.unwrap_or_else(part::today);
-        (Part::of_day(day), part::note(day))
+        (Part::of_day(day), Part::of_turn(day), part::note(day))
     }
 }
 
@@ -71,14 +72,13 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     if let Some(note) = little_room(workspace.room()?) {
         steps.note(note);
     }
-    let (part, note) = options.part();
+    let (part, turn, note) = options.part();
     steps.note(note);
-    let daily: [Lane; 15] = [
+    let daily: [Lane; 14] = [
         &|steps| check::without_build(workspace, steps),
         &|steps| test::run(steps, &test::Options::default()),
-        &|steps| test::release(workspace, steps, &test::Options::default()),
+        &|steps| test::suites_in_release(workspace, steps, &test::Options::default()),
         &|steps| test::optimised(steps, &test::Options::default(), part),
-        &|steps| test::hwloc(steps),
         &|steps| check::clippy(steps),
         &|steps| doc::run(steps),
         &|steps| header::check(workspace, steps),
@@ -102,8 +102,12 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
             ],
         ),
         (
-            "bench",
-            &[&|steps| bench::run(workspace, steps, &bench::Options::smoke())],
+            "documents in release, hwloc, bench",
+            &[
+                &|steps| test::documents_in_release(steps, &test::Options::default()),
+                &|steps| test::hwloc(steps),
+                &|steps| bench::run(workspace, steps, &bench::Options::smoke(turn)),
+            ],
         ),
     ];
     let lanes = todays(steps, &daily, &by_turns, part);
@@ -171,7 +175,8 @@ mod tests {
             day,
         };
         assert_eq!(options(true, None).part().0, Part::default());
-        assert_eq!(options(false, Some(7)).part().0, Part::of_day(7));
+        let (part, turn, _) = options(false, Some(7)).part();
+        assert_eq!((part, turn), (Part::of_day(7), Part::of_turn(7)));
     }
 
     /// All lanes run within the parts, those by turns once, and all at once if that is asked for.

@@ -24,6 +24,9 @@ const KEPT: &str = "benches/fibre-bench/instructions.toml";
 /// which would be in all of a program.
 const PROGRAMS: [&str; 2] = ["paths", "names"];
 
+/// An example, for which the dependencies of tests count.
+const EXAMPLE: &str = "webserver";
+
 /// What writes it.
 const UPDATE: &str = "cargo xtask instructions --update";
 
@@ -50,8 +53,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         Ok("valgrind is installed".into())
     })?;
     // What the other lanes build in release. Its features add code that these paths do not reach.
+    // The example makes cargo take the features that tests have, and so what is built for them.
     let mut build = test::of_release("build");
-    build.args(["--profile", PROFILE]);
+    build.args(["--profile", PROFILE, "--example", EXAMPLE]);
     for program in PROGRAMS {
         build.args(["--bin", program]);
     }

@@ -19,6 +19,19 @@ impl Part {
         Self(Some(day as usize % PARTS))
     }
 
+    /// The part of this day for rows of a lane that itself has a day in [`PARTS`].
+    pub(crate) fn of_turn(day: u64) -> Self {
+        Self::of_day(day / PARTS as u64)
+    }
+
+    /// The part as `I/N`, counted from 1.
+    pub(crate) fn share(self) -> String {
+        match self.0 {
+            Some(part) => format!("{}/{PARTS}", part + 1),
+            None => "1/1".to_owned(),
+        }
+    }
+
     /// Whether the row of this index runs.
     pub(crate) fn has(self, row: usize) -> bool {
         self.0.is_none_or(|part| row % PARTS == part)
@@ -50,6 +63,16 @@ mod tests {
             assert_eq!(days.count(), 1, "row {row}");
             assert!(Part::default().has(row));
         }
+    }
+
+    /// On the days of one part, a lane that has its turn then comes to all parts of its own.
+    #[test]
+    fn turns_within_turns_come_to_all() {
+        let days = [20_786, 20_789, 20_792];
+        let parts = days.map(|day| (Part::of_day(day).share(), Part::of_turn(day).share()));
+        let expected = ["2/3", "3/3", "1/3"].map(|turn| ("3/3".to_owned(), turn.to_owned()));
+        assert_eq!(parts, expected);
+        assert_eq!(Part::default().share(), "1/1");
     }
 
     #[test]

@@ -123,6 +123,16 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
 
 /// Runs the lane in release.
 pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+    suites_in_release(workspace, steps, options)?;
+    documents_in_release(steps, options)
+}
+
+/// Runs the suites in release.
+pub(crate) fn suites_in_release(
+    workspace: &Workspace,
+    steps: &mut Steps,
+    options: &Options,
+) -> Result<()> {
     // Suites start examples, which cargo does not build for tests by name.
     let mut examples = in_release("build");
     examples.arg("--examples");
@@ -132,7 +142,11 @@ pub(crate) fn release(workspace: &Workspace, steps: &mut Steps, options: &Option
     let beside = programs_beside(workspace)?;
     let beside = beside.iter().map(String::as_str);
     build.args(targets(IN_RELEASE.into_iter().chain(beside)));
-    programs(steps, "release", options, build, |_, _| true)?;
+    programs(steps, "release", options, build, |_, _| true)
+}
+
+/// Runs the examples in documents in release.
+pub(crate) fn documents_in_release(steps: &mut Steps, options: &Options) -> Result<()> {
     let mut documents = suites();
     documents.arg("--doc");
     steps.run_one(options.step("release: documents", documents))
