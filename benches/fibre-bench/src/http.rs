@@ -7,9 +7,9 @@
 //! server has to keep the bytes of an unfinished request, and a loop of one
 //! thread can read all its connections into one buffer.
 //!
-//! Two requests are special: `GET /spin?ms=N` burns CPU time in the handler and
-//! `GET /block?ms=N` blocks its kernel thread, to see how long that delays
-//! others ([`Work`]). An ordinary request pays one comparison for them: of its
+//! Some requests are special: `GET /spin?ms=N` burns CPU time in the handler, `GET /spin?us=N`
+//! does for so many microseconds, and `GET /block?ms=N` blocks its kernel thread, to see how long
+//! that delays others ([`Work`]). An ordinary request pays one comparison for them: of its
 //! sixth byte, the first one after the slash. Only a head that has an `s` or a
 //! `b` there, or that is cut before it, has its first bytes copied aside.
 
@@ -67,15 +67,18 @@ impl Work {
 
     /// What a request that begins with `head` asks for, if it is special.
     fn asked_by(head: &[u8]) -> Option<Self> {
-        let (kind, number): (fn(Duration) -> Self, &[u8]) =
-            if let Some(number) = head.strip_prefix(b"GET /spin?ms=") {
-                (Self::Spin, number)
-            } else {
-                (Self::Block, head.strip_prefix(b"GET /block?ms=")?)
-            };
-        let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
-        let milliseconds = digits.fold(0, |sum: u64, digit| sum * 10 + u64::from(digit - b'0'));
-        Some(kind(Duration::from_millis(milliseconds).min(Self::LONGEST)))
+        type Kind = fn(Duration) -> Work;
+        let kinds: [(&[u8], Kind, fn(u64) -> Duration); 3] = [
+            (b"GET /spin?ms=", Self::Spin, Duration::from_millis),
+            (b"GET /spin?us=", Self::Spin, Duration::from_micros),
+            (b"GET /block?ms=", Self::Block, Duration::from_millis),
+        ];
+        kinds.into_iter().find_map(|(prefix, kind, unit)| {
+            let number = head.strip_prefix(prefix)?;
+            let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
+            let number = digits.fold(0, |sum: u64, digit| sum * 10 + u64::from(digit - b'0'));
+            Some(kind(unit(number).min(Self::LONGEST)))
+        })
     }
 }
 
@@ -294,14 +297,14 @@ mod tests {
             b"GET /block?ms=999999 HTTP/1.1\r\nHost: b\r\n\r\n",
             b"GET /s\r\n\r\n",
             b"GET /static?ms=3 HTTP/1.1\r\n\r\n",
-            b"GET /spin?ms=1\r\n\r\n",
+            b"GET /spin?us=250\r\n\r\n",
             REQUEST,
         ]
         .concat();
         let asked = vec![
             Work::Spin(Duration::from_millis(1500)),
             Work::Block(Work::LONGEST),
-            Work::Spin(Duration::from_millis(1)),
+            Work::Spin(Duration::from_micros(250)),
         ];
         for cut in 0..=stream.len() {
             let (head, tail) = stream.split_at(cut);

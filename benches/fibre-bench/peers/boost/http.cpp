@@ -32,22 +32,24 @@ const std::string many = [] {
 }();
 
 /// The number that follows a prefix, if the head begins with it.
-bool asks(std::string_view head, std::string_view prefix, std::chrono::milliseconds& time) {
+template <typename Unit>
+bool asks(std::string_view head, std::string_view prefix, Unit& time) {
     if (head.substr(0, prefix.size()) != prefix) {
         return false;
     }
     head.remove_prefix(prefix.size());
     long number = 0;
     std::from_chars(head.data(), head.data() + head.size(), number);
-    time = std::chrono::milliseconds(std::clamp(number, 0L, longest));
+    time = Unit(std::clamp(number, 0L, longest));
     return true;
 }
 
 /// Does what a special request asks for, on the calling thread.
 void perform(std::string_view head) {
     std::chrono::milliseconds time{};
-    if (asks(head, "GET /spin?ms=", time)) {
-        const auto end = std::chrono::steady_clock::now() + time;
+    std::chrono::microseconds short_time{};
+    if (asks(head, "GET /spin?us=", short_time) || asks(head, "GET /spin?ms=", time)) {
+        const auto end = std::chrono::steady_clock::now() + short_time + time;
         while (std::chrono::steady_clock::now() < end) {
         }
     } else if (asks(head, "GET /block?ms=", time)) {

@@ -3,9 +3,9 @@
 //!
 //! A request is whatever ends with an empty line. The scanner keeps its place
 //! between two reads as a count of matched bytes, so nobody has to keep the bytes
-//! of an unfinished request. Two requests are special: `GET /spin?ms=N` burns CPU
-//! time and `GET /block?ms=N` blocks its kernel thread, to see how long that delays
-//! others. Only a head with an `s` or a `b` as its sixth byte, or one that is cut
+//! of an unfinished request. Some requests are special: `GET /spin?ms=N` burns CPU
+//! time, `GET /spin?us=N` does for so many microseconds, and `GET /block?ms=N` blocks
+//! its kernel thread, to see how long that delays others. Only a head with an `s` or a `b` as its sixth byte, or one that is cut
 //! before it, has its first bytes copied aside.
 
 #pragma once

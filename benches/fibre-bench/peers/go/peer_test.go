@@ -47,6 +47,7 @@ func TestAFalseStartIsNoEnd(t *testing.T) {
 func TestSpecialRequestsAreToldHoweverTheyAreCut(t *testing.T) {
 	for head, asked := range map[string]chore{
 		"GET /spin?ms=1500 HTTP/1.1":    {spin: 1500 * time.Millisecond},
+		"GET /spin?us=250 HTTP/1.1":     {spin: 250 * time.Microsecond},
 		"GET /block?ms=999999 HTTP/1.1": {block: longest},
 		"GET /static?ms=3 HTTP/1.1":     {},
 		"GET /s":                        {},

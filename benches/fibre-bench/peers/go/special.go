@@ -1,5 +1,6 @@
-// Two requests are special: `GET /spin?ms=N` burns CPU time in the handler and
-// `GET /block?ms=N` blocks its kernel thread, to see how long that delays others.
+// Some requests are special: `GET /spin?ms=N` burns CPU time in the handler,
+// `GET /spin?us=N` does for so many microseconds, and `GET /block?ms=N` blocks its
+// kernel thread, to see how long that delays others.
 //
 // An ordinary request pays one comparison for them: of its sixth byte, the first
 // one after the slash. Only a head that has an `s` or a `b` there, or that is cut
@@ -64,15 +65,17 @@ type chore struct {
 func choreIn(head string) chore {
 	switch {
 	case strings.HasPrefix(head, "GET /spin?ms="):
-		return chore{spin: milliseconds(head[len("GET /spin?ms="):])}
+		return chore{spin: number(head[len("GET /spin?ms="):], time.Millisecond)}
+	case strings.HasPrefix(head, "GET /spin?us="):
+		return chore{spin: number(head[len("GET /spin?us="):], time.Microsecond)}
 	case strings.HasPrefix(head, "GET /block?ms="):
-		return chore{block: milliseconds(head[len("GET /block?ms="):])}
+		return chore{block: number(head[len("GET /block?ms="):], time.Millisecond)}
 	}
 	return chore{}
 }
 
-// milliseconds reads the digits with which a text begins.
-func milliseconds(text string) time.Duration {
+// number reads the digits with which a text begins, as so many of a unit.
+func number(text string, unit time.Duration) time.Duration {
 	number := time.Duration(0)
 	for _, digit := range text {
 		if digit < '0' || digit > '9' {
@@ -80,10 +83,10 @@ func milliseconds(text string) time.Duration {
 		}
 		number = number*10 + time.Duration(digit-'0')
 	}
-	if number > longest/time.Millisecond {
+	if number > longest/unit {
 		return longest
 	}
-	return number * time.Millisecond
+	return number * unit
 }
 
 // perform does it. A sleep of Go's own would only suspend the goroutine, so the

@@ -30,6 +30,7 @@ static BENCHMARKS: &[Benchmark] = &[
     web::LINES,
     web::IDLE,
     web::DELAY,
+    web::STALL,
     web::POLLERS,
     web::INSIDE,
     web::METRICS,
@@ -214,6 +215,7 @@ const IO: &[&str] = &[
     "lines",
     "idle",
     "delay",
+    "stall",
     "pollers",
     "pipes",
 ];

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
-use fibre_bench::load::{Disturbance, Exchange, HOLDING, Lifetime, Plan, Probe, Summary};
+use fibre_bench::load::{Disturbance, Exchange, HOLDING, Lifetime, Plan, Probe, Stalls, Summary};
 use fibre_bench::measure::CpuClock;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -45,6 +45,13 @@ struct Arguments {
     /// http: after its exchanges a connection is closed, and the next one opened.
     #[arg(long, requires = "exchanges")]
     reopen: bool,
+    /// http: each connection also asks the server to compute for so many microseconds, at random
+    /// times; that is not counted.
+    #[arg(long, default_value_t = 0)]
+    stall_us: u64,
+    /// http: how often each connection does so, in a second.
+    #[arg(long, default_value_t = 5.0)]
+    stalls_per_second: f64,
     /// http: ask for this path; the first answer says how long all are.
     #[arg(long)]
     path: Option<String>,
@@ -156,6 +163,10 @@ impl Arguments {
                 (_, Some(exchanges)) if self.reopen => Lifetime::Reopened(exchanges),
                 (_, exchanges) => exchanges.map_or(Lifetime::Run, Lifetime::Exchanges),
             },
+            stalls: (self.stall_us > 0).then(|| Stalls {
+                exchange: Exchange::spin(address, Duration::from_micros(self.stall_us)),
+                mean: Duration::from_secs_f64(1.0 / self.stalls_per_second),
+            }),
             warm_up: self.warm_up,
             length: self.seconds,
             server,

@@ -48,6 +48,10 @@ pub(super) struct Connection {
     pub(super) begun: u64,
     /// Whether an answer is due.
     pub(super) waiting: bool,
+    /// When it asks for its next stall.
+    pub(super) stall_due: Instant,
+    /// Whether it waits for the answer to one.
+    pub(super) stalls: bool,
     /// Whether the registration asks for room to send, too.
     asks_for_room: bool,
 }
@@ -73,6 +77,8 @@ impl Connection {
             received: 0,
             begun: 0,
             waiting: true,
+            stall_due: began,
+            stalls: false,
             asks_for_room: false,
         };
         if let Err(failure) = connection.send(exchange) {

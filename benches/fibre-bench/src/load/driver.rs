@@ -14,6 +14,7 @@ use super::failure::Failure;
 use super::plan::{Lifetime, PATIENCE, Plan};
 use super::summary::Tally;
 use crate::measure::CpuClock;
+use crate::random::Random;
 use fibre_measure::Turns;
 
 /// Events taken from the kernel by one wait.
@@ -25,6 +26,9 @@ const WINDOW: usize = 64;
 
 /// How often connections are looked at for answers that are overdue.
 const SWEEP: Duration = Duration::from_millis(250);
+
+/// The seed of the moments at which connections stall: the same for all servers.
+const SEED: u64 = 1;
 
 /// Room for the answers one read may take.
 const BUFFER: usize = 64 << 10;
@@ -63,6 +67,8 @@ pub(super) struct Driver<'a> {
     tally: Tally,
     /// When overdue answers are looked for next.
     next_sweep: Instant,
+    /// What decides when connections stall.
+    random: Random,
 }
 
 impl<'a> Driver<'a> {
@@ -80,6 +86,7 @@ impl<'a> Driver<'a> {
             buffer: vec![0; BUFFER],
             tally: Tally::new()?,
             next_sweep: Instant::now() + SWEEP,
+            random: Random::new(SEED),
         };
         while driver.opening > 0 || driver.may_open(count) {
             while driver.opening < WINDOW && driver.may_open(count) {
@@ -112,6 +119,7 @@ impl<'a> Driver<'a> {
             self.connections.truncate(self.live); // all are closed by now
         }
         for index in 0..self.connections.len() {
+            self.set_stall(index);
             self.next(index, Instant::now())?;
         }
         self.turn_until(begin)?;
@@ -123,6 +131,17 @@ impl<'a> Driver<'a> {
             (0..late).for_each(|_| self.tally.failures.count(Failure::TimedOut));
         }
         Ok(self.tally)
+    }
+
+    /// Draws when a connection stalls first.
+    fn set_stall(&mut self, index: usize) {
+        if let (Some(stalls), Some(connection)) =
+            (&self.plan.stalls, &mut self.connections[index])
+        {
+            let mean = stalls.mean.as_secs_f64();
+            let first = Duration::from_secs_f64(self.random.exponential(mean));
+            connection.stall_due = Instant::now() + first;
+        }
     }
 
     /// Ends connections that have been at rest for `held`, counting those that
@@ -177,7 +196,11 @@ impl<'a> Driver<'a> {
         let Some(connection) = &mut self.connections[index] else {
             return Ok(());
         };
-        match connection.proceed(&self.plan.exchange, flags, &mut self.buffer) {
+        let exchange = match (&self.plan.stalls, connection.stalls) {
+            (Some(stalls), true) => &stalls.exchange,
+            _ => &self.plan.exchange,
+        };
+        match connection.proceed(exchange, flags, &mut self.buffer) {
             Progress::Waiting => Ok(()),
             Progress::Failed(failure) => {
                 self.fail(index, failure);
@@ -186,7 +209,9 @@ impl<'a> Driver<'a> {
             Progress::Answered => {
                 let now = Instant::now();
                 let latency = now - connection.began;
-                self.tally.count(self.plan.exchange.requests, latency);
+                if !connection.stalls {
+                    self.tally.count(self.plan.exchange.requests, latency);
+                }
                 self.answered(index, now)
             }
         }
@@ -224,8 +249,16 @@ impl<'a> Driver<'a> {
             self.finished += 1;
             return Ok(());
         }
-        match connection.begin(&self.plan.exchange, now) {
-            Ok(()) => connection.ask_for_room(&self.plan.exchange, &self.epoll, index),
+        let stalls = self.plan.stalls.as_ref();
+        let stalls = stalls.filter(|_| now >= connection.stall_due);
+        connection.stalls = stalls.is_some();
+        if let Some(stalls) = stalls {
+            let mean = stalls.mean.as_secs_f64();
+            connection.stall_due += Duration::from_secs_f64(self.random.exponential(mean));
+        }
+        let exchange = stalls.map_or(&self.plan.exchange, |stalls| &stalls.exchange);
+        match connection.begin(exchange, now) {
+            Ok(()) => connection.ask_for_room(exchange, &self.epoll, index),
             Err(failure) => {
                 self.fail(index, failure);
                 Ok(())

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use crate::http;
 
@@ -38,6 +39,17 @@ impl Exchange {
             answer: STATUS.to_vec(),
             answer_length: http::ANSWER.len(),
             expected: http::ANSWER.len() * depth,
+        }
+    }
+
+    /// A request that burns so much CPU time in the server before it is answered.
+    #[must_use]
+    pub fn spin(host: SocketAddr, time: Duration) -> Self {
+        let path = format!("/spin?us={}", time.as_micros());
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        Self {
+            request: request.into_bytes(),
+            ..Self::http(host, 1)
         }
     }
 

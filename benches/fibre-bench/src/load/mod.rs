@@ -29,7 +29,7 @@ use std::{io, thread};
 
 use driver::Driver;
 pub use exchange::Exchange;
-pub use plan::{Lifetime, Plan};
+pub use plan::{Lifetime, Plan, Stalls};
 pub use probe::{Disturbance, Probe};
 pub use summary::Summary;
 use summary::Tally;

@@ -22,6 +22,16 @@ pub enum Lifetime {
     Exchanges(u64),
 }
 
+/// Requests that keep the server from its work, among the others of a connection.
+#[derive(Debug, Clone)]
+pub struct Stalls {
+    /// What is sent and expected then.
+    pub exchange: Exchange,
+    /// The mean time from one to the next on each connection; they come at random, as telephone
+    /// calls do (Poisson).
+    pub mean: Duration,
+}
+
 /// A closed loop to run.
 pub struct Plan {
     /// Where the server listens.
@@ -34,6 +44,8 @@ pub struct Plan {
     pub exchange: Exchange,
     /// How long each connection is used.
     pub lifetime: Lifetime,
+    /// What else each connection asks for now and then. It is not counted.
+    pub stalls: Option<Stalls>,
     /// How long the load runs before it counts.
     pub warm_up: Duration,
     /// How long it counts; with a number of exchanges, how long they may take.

@@ -148,6 +148,13 @@ impl LoadCommand {
         self.with("--path", path)
     }
 
+    /// Each connection also asks the server to compute for so many microseconds, so often in a
+    /// second.
+    pub(crate) fn stalling(self, microseconds: u64, per_second: f64) -> Self {
+        self.with("--stall-us", microseconds)
+            .with("--stalls-per-second", per_second)
+    }
+
     /// Reads the CPU clock of the server, by its process id.
     pub(crate) fn measuring(self, pid: u32) -> Self {
         self.with("--measure-pid", pid)

@@ -90,6 +90,18 @@ fn http() -> io::Result<()> {
     check(&[], "--connections 200 --seconds 0.2 --cores 0", |_| ())
 }
 
+/// Requests wait behind handlers that compute, which are not counted themselves.
+#[test]
+fn connections_stall() -> io::Result<()> {
+    let stalls = "--connections 4 --seconds 0.5 --stall-us 5000 --stalls-per-second 20";
+    check(&[], stalls, |seen| {
+        assert!(seen.max_us >= 1000.0, "nothing waited behind a handler");
+        let work = 4.0 * 20.0 * seen.seconds * 5000.0;
+        let cpu = seen.server_cpu_us_per_request.unwrap() * seen.requests as f64;
+        assert!(cpu >= work / 10.0, "the handlers computed for {cpu} µs");
+    })
+}
+
 #[test]
 fn so_many_exchanges_and_no_more() -> io::Result<()> {
     let arguments = "--mode echo --connections 30 --exchanges 50 --seconds 30";
