@@ -182,10 +182,25 @@ impl BlockingPool {
         }
         let call = Call::new(f);
         BROUGHT.fetch_add(1, Ordering::Relaxed);
-        let job = NonNull::from(&call).cast();
+        // SAFETY: `call` stays until the job has been concluded, which resumes the waiter.
+        let outcome = unsafe { self.hand_over(NonNull::from(&call).cast(), &call.waiter) };
+        match (call.result.take(), call.closure.take()) {
+            (Some(Ok(value)), _) => value,
+            (Some(Err(payload)), _) => resume_unwind(payload),
+            (None, Some(f)) if outcome == Outcome::Woken(REFUSED) => f(),
+            (None, _) => unreachable!("a call that has been concluded has a result"),
+        }
+    }
+
+    /// Hands a job to the pool's threads, and waits for its conclusion. Blocks the fibre.
+    ///
+    /// # Safety
+    ///
+    /// The job stays until it is concluded, and its conclusion resumes what is in `place`.
+    unsafe fn hand_over(&self, job: NonNull<Job>, place: &Cell<*const Waiter>) -> Outcome {
         let publish = |waiter: &Waiter, _| {
-            call.waiter.set(waiter);
-            // SAFETY: `call` stays until the fibre is resumed, which is the job's conclusion.
+            place.set(waiter);
+            // SAFETY: the caller's promise.
             if let Some(start) = unsafe { self.0.jobs.bring(job) } {
                 Pool::start(&self.0, start);
             }
@@ -194,13 +209,7 @@ impl BlockingPool {
         let awaited = WaitObject::placeless(WaitKind::Blocking);
         // SAFETY: the waiter is claimed only by the thread that takes the job out, or by the one
         // that gives the job back.
-        let outcome = unsafe { Wait::closed(awaited).park(publish, |_| {}) };
-        match (call.result.take(), call.closure.take()) {
-            (Some(Ok(value)), _) => value,
-            (Some(Err(payload)), _) => resume_unwind(payload),
-            (None, Some(f)) if outcome == Outcome::Woken(REFUSED) => f(),
-            (None, _) => unreachable!("a call that has been concluded has a result"),
-        }
+        unsafe { Wait::closed(awaited).park(publish, |_| {}) }
     }
 
     /// How many threads there are now.

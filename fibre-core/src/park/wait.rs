@@ -176,13 +176,12 @@ fn park_here<const AMONG: bool>(
         Some((fibre, at_home))
     });
     let Some((fibre, at_home)) = parks.flatten() else {
-        return park_thread::<AMONG>(wait, publish, withdraw);
+        return park_rarely::<AMONG, _, _>(None, wait, publish, withdraw);
     };
     // SAFETY: the running fibre's own block.
     unsafe { fibre.as_ref() }.note(wait.awaited);
     if limit_scope::is_detour() || wait.due.is_some() {
-        let closures = Closures { publish, withdraw };
-        return park_bounded::<AMONG, _, _>(fibre, at_home, wait, closures);
+        return park_rarely::<AMONG, _, _>(Some((fibre, at_home)), wait, publish, withdraw);
     }
     let (limit, unheeding) = (wait.limit, wait.unheeding);
     match at_home {
@@ -191,29 +190,55 @@ fn park_here<const AMONG: bool>(
     }
 }
 
-/// What a wait does with its waiter. Made where the longer way begins, so that the usual way need
-/// not have its closures in memory.
-struct Closures<P, W> {
-    /// Hangs the waiter up.
-    publish: P,
-    /// Takes it down.
-    withdraw: W,
-}
-
-/// The longer way of a wait of a fibre, which has noted what it waits for: looks for a limit scope
-/// around the call.
+/// The ways of a wait that are not the usual one: of a fibre, which has noted what it waits for, in
+/// a limit scope; or of a plain thread (`None`). They are compiled once, not for each kind of wait,
+/// and the usual way need not have its closures in memory.
 #[cold]
 #[inline(never)]
-fn park_bounded<const AMONG: bool, P, W>(
-    fibre: FibreRef,
-    at_home: bool,
+fn park_rarely<const AMONG: bool, P, W>(
+    fibre: Option<(FibreRef, bool)>,
     wait: Wait,
-    closures: Closures<P, W>,
+    publish: P,
+    withdraw: W,
 ) -> Outcome
 where
     P: FnOnce(&Waiter, Limit) -> bool,
     W: FnOnce(&Waiter),
 {
+    let (mut publish, mut withdraw) = (Some(publish), Some(withdraw));
+    let closures = Closures {
+        publish: &mut |waiter, limit| {
+            let publish = publish.take();
+            publish.is_some_and(|publish| publish(waiter, limit))
+        },
+        withdraw: &mut |waiter| {
+            if let Some(withdraw) = withdraw.take() {
+                withdraw(waiter);
+            }
+        },
+    };
+    match fibre {
+        Some((fibre, at_home)) => park_bounded::<AMONG>(fibre, at_home, wait, closures),
+        None => park_thread::<AMONG>(wait, closures),
+    }
+}
+
+/// What a wait does with its waiter. Each is called once at most.
+struct Closures<'a> {
+    /// Hangs the waiter up.
+    publish: &'a mut dyn FnMut(&Waiter, Limit) -> bool,
+    /// Takes it down.
+    withdraw: &'a mut dyn FnMut(&Waiter),
+}
+
+/// The longer way of a wait of a fibre, which has noted what it waits for: looks for a limit scope
+/// around the call.
+fn park_bounded<const AMONG: bool>(
+    fibre: FibreRef,
+    at_home: bool,
+    wait: Wait,
+    closures: Closures<'_>,
+) -> Outcome {
     let Closures { publish, withdraw } = closures;
     // SAFETY: the running fibre's own block.
     let block = unsafe { fibre.as_ref() };
@@ -381,22 +406,15 @@ fn leave_armed(limit: Limit, waiter: &Waiter, leave: impl FnOnce()) {
 }
 
 /// [`park_here`] for a plain thread.
-fn park_thread<const AMONG: bool>(
-    wait: Wait,
-    publish: impl FnOnce(&Waiter, Limit) -> bool,
-    withdraw: impl FnOnce(&Waiter),
-) -> Outcome {
+fn park_thread<const AMONG: bool>(wait: Wait, closures: Closures<'_>) -> Outcome {
     Processor::assert_may_block();
     wait.limits()
-        .wait(|limit, _| park_thread_within::<AMONG>(limit, publish, withdraw))
+        .wait(|limit, _| park_thread_within::<AMONG>(limit, closures))
 }
 
 /// The wait of a plain thread within its limit.
-fn park_thread_within<const AMONG: bool>(
-    limit: Limit,
-    publish: impl FnOnce(&Waiter, Limit) -> bool,
-    withdraw: impl FnOnce(&Waiter),
-) -> Outcome {
+fn park_thread_within<const AMONG: bool>(limit: Limit, closures: Closures<'_>) -> Outcome {
+    let Closures { publish, withdraw } = closures;
     if !limit.is_timed() {
         fork::die_if_forked("a wait that nobody could end");
     }

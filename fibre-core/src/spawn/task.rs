@@ -4,7 +4,7 @@
 //! later. The fibre's root catches a panic of the closure, which is then the result. If nobody will
 //! ask for the result, it is dropped on the fibre's own stack, because a destructor may block.
 
-use crate::fibre::{Attributes, ControlBlock, FibreRef, Reserved, StackTime, block_cache};
+use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Reserved, StackTime, block_cache};
 use crate::park;
 use crate::processor::{Processor, spreads_next_spawn};
 use crate::queue::Runnable;
@@ -368,15 +368,25 @@ impl SpawnTarget<'_> {
         &self,
         attributes: &Attributes,
     ) -> std::result::Result<Admitted<T>, SpawnError> {
-        let layout = Layout::new::<T>();
+        let (memory, id, reserved) = self.admit_as(Layout::new::<T>(), attributes)?;
+        Ok(Admitted {
+            memory: memory.cast(),
+            id,
+            reserved,
+        })
+    }
+
+    /// [`admit`](Self::admit) of a fibre of this layout.
+    #[inline(always)]
+    fn admit_as(
+        &self,
+        layout: Layout,
+        attributes: &Attributes,
+    ) -> std::result::Result<(NonNull<u8>, u64, Reserved), SpawnError> {
         // The memory comes first, as it can be given back without a trace.
         let memory = self.allocate(layout).ok_or(SpawnError::NoMemory)?;
         match count_in(self, attributes) {
-            Ok((id, reserved)) => Ok(Admitted {
-                memory: memory.cast(),
-                id,
-                reserved,
-            }),
+            Ok((id, reserved)) => Ok((memory, id, reserved)),
             Err(error) => {
                 // SAFETY: just taken for this layout, and unused.
                 unsafe { block_cache::release(memory, layout) };
@@ -430,50 +440,63 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    // SAFETY: passed on.
-    unsafe { launch_inline(place, attributes, scope, closure) }
+    let layout = Layout::new::<Task<F, T>>();
+    let fibre = admit_block(place, layout, &Task::<F, T>::BODY, attributes)?;
+    let task = fibre.cast::<Task<F, T>>().as_ptr();
+    // SAFETY: fresh memory of this layout, in which only the block has been written. The second
+    // reference is the handle's.
+    unsafe {
+        (&raw mut (*task).stage).write(Cell::new(Stage::Closure(closure)));
+        (&raw mut (*task).scope).write(scope);
+        set_off(place, fibre, scope);
+        Ok(JoinHandle::new(fibre))
+    }
 }
 
-/// [`launch`], for a caller that knows the place or the attributes, so that what follows from them
-/// is decided by the compiler.
-///
-/// # Errors
-///
-/// As for [`launch`].
+/// The part of [`launch`] before the closure is in its place: takes memory for the whole fibre, and
+/// writes its block there. Compiled once, not for each closure.
+#[inline(never)]
+fn admit_block(
+    place: &SpawnTarget<'_>,
+    layout: Layout,
+    body: &'static Body,
+    attributes: Attributes,
+) -> std::result::Result<FibreRef, SpawnError> {
+    let (memory, id, reserved) = place.admit_as(layout, &attributes)?;
+    let fibre: FibreRef = memory.cast();
+    // SAFETY: fresh memory of a layout that begins with a block.
+    unsafe { fibre.write(ControlBlock::new(body, attributes, id, reserved)) };
+    Ok(fibre)
+}
+
+/// The part of [`launch`] after that: the fibre may run.
 ///
 /// # Safety
 ///
-/// As for [`launch`].
-#[inline(always)]
-unsafe fn launch_inline<F, T>(
-    place: &SpawnTarget<'_>,
-    attributes: Attributes,
-    scope: Option<ChildrenRef>,
-    closure: F,
-) -> std::result::Result<JoinHandle<T>, SpawnError>
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
-    let admitted = place.admit::<Task<F, T>>(&attributes)?;
-    let task = admitted.fill(|id, reserved| Task {
-        block: ControlBlock::new(&Task::<F, T>::BODY, attributes, id, reserved),
-        stage: Cell::new(Stage::Closure(closure)),
-        scope,
-    });
-    let fibre: FibreRef = task.cast();
+/// The fibre is new and whole, and the scope is its own.
+#[inline(never)]
+unsafe fn set_off(place: &SpawnTarget<'_>, fibre: FibreRef, scope: Option<ChildrenRef>) {
     if let Some(scope) = scope {
         // SAFETY: the fibre is new, and has been counted.
         unsafe { fibre.as_ref().link().set_firm(scope.is_firm()) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { put_new(place, fibre) };
+}
+
+/// Lets a new fibre run.
+///
+/// # Safety
+///
+/// The fibre is new and whole.
+#[inline(always)]
+unsafe fn put_new(place: &SpawnTarget<'_>, fibre: FibreRef) {
     // SAFETY: the fibre is new, and ends only once it has been placed; nobody else has it.
     let runnable = unsafe {
         ControlBlock::join_group(fibre);
         ControlBlock::runnable(fibre)
     };
     place.put(runnable);
-    // SAFETY: the second reference is the handle's.
-    Ok(unsafe { JoinHandle::new(fibre) })
 }
 
 /// [`launch`] of a fibre that borrows nothing.
@@ -495,7 +518,8 @@ where
     unsafe { launch(place, attributes, None, closure) }
 }
 
-/// [`launch`] of a fibre that borrows nothing and is like most, by a fibre of this processor.
+/// [`launch`] of a fibre that borrows nothing and is like most, by a fibre of this processor. So
+/// what follows from its place and its attributes is decided by the compiler.
 ///
 /// # Errors
 ///
@@ -509,14 +533,17 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // SAFETY: everything is 'static.
+    let (place, attributes) = (SpawnTarget::Here(here), Attributes::default());
+    let admitted = place.admit::<Task<F, T>>(&attributes)?;
+    let task = admitted.fill(|id, reserved| Task {
+        block: ControlBlock::new(&Task::<F, T>::BODY, attributes, id, reserved),
+        stage: Cell::new(Stage::Closure(closure)),
+        scope: None,
+    });
+    // SAFETY: the fibre is new, and borrows nothing. The second reference is the handle's.
     unsafe {
-        launch_inline(
-            &SpawnTarget::Here(here),
-            Attributes::default(),
-            None,
-            closure,
-        )
+        put_new(&place, task.cast());
+        Ok(JoinHandle::new(task.cast()))
     }
 }
 
