@@ -85,18 +85,27 @@ pub fn for_each_cluster(body: impl Fn(&Cluster) + Send + Sync + 'static) {
 
 /// Runs `body` as a fibre of a fresh cluster, for each number of processors.
 pub fn for_clusters(processors: &[usize], body: impl Fn(&Cluster) + Send + Sync + 'static) {
-    let body = Arc::new(body);
+    let body: Body = Arc::new(body);
     for &count in processors {
         let cluster = any_cluster().processors(count).build().unwrap();
-        run_in(cluster, Arc::clone(&body));
+        run_body(cluster, Arc::clone(&body));
     }
 }
+
+/// What a test runs as a fibre. Boxed, as each test would compile its watchdog, its cluster and its
+/// first fibre anew.
+type Body = Arc<dyn Fn(&Cluster) + Send + Sync>;
 
 /// Runs `body` as a fibre of `cluster`, and stops the cluster.
 pub fn run_in<F>(cluster: Cluster, body: Arc<F>)
 where
     F: Fn(&Cluster) + Send + Sync + 'static,
 {
+    run_body(cluster, body);
+}
+
+/// [`run_in`] for whatever body.
+fn run_body(cluster: Cluster, body: Body) {
     let remark = format!(" with {} processors", cluster.processors());
     watched_for(watchdog::LIMIT, &remark, || {
         let inside = cluster.clone();

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -36,6 +36,15 @@ pub fn watched<R>(body: impl FnOnce() -> R) -> R {
 
 /// [`watched`] with a limit and a remark for the report.
 pub fn watched_for<R>(limit: Duration, remark: &str, body: impl FnOnce() -> R) -> R {
+    let (running, watchdog) = watch(limit, remark);
+    let result = body();
+    drop(running);
+    watchdog.join().unwrap();
+    result
+}
+
+/// Starts a watchdog, which ends when the sender does. Not generic: each test would compile it anew.
+fn watch(limit: Duration, remark: &str) -> (Sender<()>, thread::JoinHandle<()>) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     let remark = remark.to_owned();
     let (running, ended) = channel::<()>();
@@ -46,10 +55,7 @@ pub fn watched_for<R>(limit: Duration, remark: &str, body: impl FnOnce() -> R) -
             ));
         }
     });
-    let result = body();
-    drop(running);
-    watchdog.join().unwrap();
-    result
+    (running, watchdog)
 }
 
 /// Whether the other end of a channel is still there after `limit`.

@@ -41,30 +41,35 @@ pub fn with_mailbox<A: Actor>(actors: &Actors, mailbox: Mailbox, actor: A) -> Ac
 
 /// Runs a test in all settings. All actors have ended when it returns.
 pub fn everywhere(test: impl Fn(&Actors)) {
+    everywhere_once(&test);
+}
+
+/// [`everywhere`], compiled once, not for each test.
+fn everywhere_once(test: &dyn Fn(&Actors)) {
     for processors in [1, 2, 4] {
         let builder = Actors::builder().processors(processors);
         run(
             builder.build().unwrap(),
             &format!("{processors} processors"),
-            &test,
+            test,
         );
     }
     for policy in Policy::ALL {
         let actors = Actors::builder().policy(policy).processors(2).build();
-        run(actors.unwrap(), &format!("{policy:?}"), &test);
+        run(actors.unwrap(), &format!("{policy:?}"), test);
     }
     for processors in [2, 4] {
         let builder = Cluster::builder().processors(processors);
         // SAFETY: these actors keep nothing of a kernel thread across a wait.
         let cluster = unsafe { builder.force_migration() }.build().unwrap();
         let remark = format!("{processors} processors, and forced moves");
-        run(Actors::within(&cluster), &remark, &test);
+        run(Actors::within(&cluster), &remark, test);
         cluster.stop();
     }
 }
 
 /// Runs a test among these actors, and stops them.
-fn run(actors: Actors, remark: &str, test: impl Fn(&Actors)) {
+fn run(actors: Actors, remark: &str, test: &dyn Fn(&Actors)) {
     let remark = format!(" with {remark}");
     watchdog::watched_for(watchdog::LIMIT, &remark, || {
         test(&actors);

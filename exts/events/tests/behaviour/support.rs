@@ -31,6 +31,11 @@ type Change = fn(EventsBuilder) -> EventsBuilder;
 
 /// Runs a test in all settings. The test is given a builder of events, and stops what it builds.
 pub fn everywhere(test: impl Fn(EventsBuilder)) {
+    everywhere_once(&test);
+}
+
+/// [`everywhere`], compiled once, not for each test.
+fn everywhere_once(test: &dyn Fn(EventsBuilder)) {
     for policy in POLICIES {
         for processors in [1, 2, 4] {
             let builder = Events::builder().processors(processors).policy(policy);

@@ -30,6 +30,11 @@ pub fn everywhere(test: impl Fn(&Tasks)) {
 
 /// Runs a test in one setting.
 pub fn run(processors: usize, acquisition: Acquisition, test: impl Fn(&Tasks)) {
+    run_once(processors, acquisition, &test);
+}
+
+/// [`run`], compiled once, not for each test.
+fn run_once(processors: usize, acquisition: Acquisition, test: &dyn Fn(&Tasks)) {
     let remark = format!(" with {processors} processors, {acquisition:?}");
     watchdog::watched_for(watchdog::LIMIT, &remark, || {
         let builder = Tasks::builder().processors(processors);
