@@ -11,7 +11,7 @@
 
 use crate::support;
 
-use fibre::Cluster;
+use fibre::{Cluster, ClusterBuilder};
 use fibre::sync::{Barrier, Mutex};
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
@@ -87,17 +87,19 @@ fn lines() -> &'static Lines {
     })
 }
 
-/// Runs `body` in clusters with 1, 2 and 4 processors, and where each wake-up of a fibre lands on
-/// another one. `body` gets words that tell the cluster from others.
+/// Runs `body` in clusters with 1, 2 and 4 processors, where each wake-up of a fibre lands on
+/// another one, and where fibres have thread-locals of their own. `body` gets words that tell the
+/// cluster from others.
 fn for_each(body: impl Fn(&str) + Send + Sync + 'static) {
     lines();
     let body = Arc::new(body);
     for processors in processor_counts() {
-        for moves in ["stay", "move"] {
+        for moves in ["stay", "move", "own"] {
             let builder = Cluster::builder().processors(processors);
             let builder = match moves {
                 // SAFETY: these fibres keep nothing that belongs to a kernel thread but spans.
                 "move" => unsafe { builder.force_migration() },
+                "own" => own_thread_locals(builder),
                 _ => builder,
             };
             let (body, words) = (Arc::clone(&body), format!("{moves}{processors}"));
@@ -107,6 +109,46 @@ fn for_each(body: impl Fn(&str) + Send + Sync + 'static) {
             );
         }
     }
+}
+
+/// Fibres of this cluster have thread-locals of their own.
+fn own_thread_locals(builder: ClusterBuilder) -> ClusterBuilder {
+    // SAFETY: these fibres tie no memory to a kernel thread by a system call.
+    unsafe { builder.own_thread_locals() }
+}
+
+/// The registry of `tracing-subscriber` has room for some thousand threads that log at a time, and
+/// a fibre with thread-locals of its own is one. There may be any number of them one after the
+/// other. What is too much panics in the fibre that logs, and nowhere else.
+#[test]
+fn the_registry_counts_fibres_with_thread_locals_of_their_own() {
+    lines();
+    let cluster = own_thread_locals(Cluster::builder().processors(2)).build().unwrap();
+    let crowd = |count: usize| {
+        let all_live = Arc::new(Barrier::new(count));
+        let log = |all_live: Arc<Barrier>| {
+            let logged = std::panic::catch_unwind(|| info_span!("one of many").in_scope(|| ()));
+            all_live.wait();
+            logged
+        };
+        let fibres: Vec<_> = (0..count)
+            .map(|_| {
+                let all_live = Arc::clone(&all_live);
+                cluster.spawn(move || log(all_live))
+            })
+            .collect();
+        let outcomes = fibres.into_iter().map(|fibre| fibre.join().unwrap());
+        outcomes.filter_map(Result::err).collect::<Vec<_>>()
+    };
+    for _ in 0..100 {
+        assert_eq!(crowd(1000).len(), 0);
+    }
+    let failures = crowd(4200);
+    assert!(!failures.is_empty() && failures.len() < 4200);
+    let text = failures[0].downcast_ref::<String>().unwrap();
+    assert!(text.contains("maximum number of thread ID bits"), "{text}");
+    assert_eq!(crowd(1000).len(), 0);
+    cluster.stop();
 }
 
 /// The log of a hundred requests at the same time, each in spans of its own, line by line.
