@@ -197,7 +197,9 @@ pub mod trace {
 #[cfg(feature = "tracing")]
 pub mod tracing;
 
-pub use fibre_core::{BlockingMetrics, ClusterMetrics, Counters, ProcessorMetrics, StackCounts};
+pub use fibre_core::{
+    BlockingMetrics, ClusterMetrics, Counters, ProcessorMetrics, StackCounts, ThreadBlockCounts,
+};
 
 pub use fibre_core::{SpawnError, StackClass, on_big_stack, stack_statistics, stack_used};
 

@@ -211,7 +211,7 @@ pub use self::{
     spawn::join_arm::{FinishedArm, JoinArm},
     spawn::join_future::JoinFuture,
     spawn::task::{Abandoned, SpawnError},
-    stack::{StackClass, StackCounts, StackError, stack_statistics},
+    stack::{StackClass, StackCounts, StackError, ThreadBlockCounts, stack_statistics},
     sys::fork::{is_forked_child, spawn_thread, take_signals_of_program, unblock_signals},
     topology::{
         Cpu, CpuSet, Node, ParseCpuSetError, ParseTopologyError, Pinning, Proximity, Topology,

@@ -1,4 +1,4 @@
-"""Fibres in gdb: `fibres`, `fibres bt`, `fibre N COMMAND`, `fibre locks`, `fibre cycle`.
+"""Fibres in gdb: `fibres`, `fibres bt`, `fibre N COMMAND`, `fibre N local NAME`, `fibre locks`, `fibre cycle`.
 
 For live processes and for core files: everything is read from memory, and no function of the program
 is called. gdb finds this script in the program or in the C library, in the section
@@ -14,6 +14,7 @@ work, and no register is written.
 """
 
 import collections
+import os
 import re
 import struct
 
@@ -21,17 +22,21 @@ import gdb
 import gdb.unwinder
 
 FIBRE_MAGIC = b"fibre\0\0\0"
-FIBRE_VERSION = 2
+FIBRE_VERSION = 3
 
 # The kinds of what fibres wait for that are objects with an address, by their numbers: mutex, lock,
 # condition variable, semaphore, barrier, event, wait group, notification, initialisation, channel.
 FIBRE_OBJECTS = range(2, 12)
 
-# The most bytes between the beginning of a stack and the frame of the first function on it.
+# The most bytes between the place where a fibre's frames begin and that of the first function.
 FIBRE_FIRST = 4096
 
 # The bytes that a switch pushes: the registers RBX and RBP.
 FIBRE_PUSHED = 16
+
+# The number of the first thread control block that is a fibre's: no thread of the kernel's has one as
+# high. In a core file libthread_db tells gdb of these blocks as of threads.
+FIBRE_FIRST_BLOCK = 1 << 22
 
 # How names of functions of the runtime, of std, and of what calls a fibre's closure begin.
 FIBRE_RUNTIME = ("fibre_core::", "fibre_sync::", "fibre_io::", "fibre_capi::")
@@ -75,7 +80,7 @@ class FibreMemory:
 class FibreHeader:
     """The header of one runtime: a program that loads the C library may have two."""
 
-    FIXED = struct.Struct("<8sIIQQQQIII")
+    FIXED = struct.Struct("<8sIIQQQQQIIII")
     BLOCK = collections.namedtuple(
         "Block",
         "id home pointer code awaited root since body rare name labels label_bytes hook next first",
@@ -83,8 +88,8 @@ class FibreHeader:
 
     def __init__(self, address):
         memory = FibreMemory.bytes(address, self.FIXED.size)
-        (magic, version, length, self.clusters, kinds, kind_count, self.embedded, self.program,
-         self.data, self.name_place) = self.FIXED.unpack(memory)
+        (magic, version, length, self.clusters, kinds, kind_count, self.embedded, departed,
+         self.program, self.data, self.name_place, self.thread_word) = self.FIXED.unpack(memory)
         if magic != FIBRE_MAGIC:
             raise ValueError
         if version != FIBRE_VERSION:
@@ -96,6 +101,7 @@ class FibreHeader:
         self.block = self.BLOCK(*struct.unpack_from("<%dI" % count, block))
         words = FibreMemory.words(kinds, 2 * kind_count)
         self.kinds = [FibreMemory.text(*words[at:at + 2]) for at in range(0, len(words), 2)]
+        self.departed, = struct.unpack("<q", FibreMemory.bytes(departed, 8))
 
     @classmethod
     def all(cls):
@@ -130,16 +136,20 @@ class Fibre:
         self.body, self.rare = word(block.body), word(block.rare)
         self.name = self.find_name(header)
         self.labels = self.find_labels(header)
-        # The processor that runs it, or to which it goes when woken.
-        self.processor = None
+        # The processor that runs it, or to which it goes when woken; and the kernel's number of the
+        # thread of that.
+        self.processor = self.processor_thread = None
         # The kernel's number of the thread that runs it.
         self.thread = None
         # Whether it is on its stack.
         self.is_on = not word(block.pointer)
+        # The thread pointer of its thread block, if it has thread-locals of its own; and where its
+        # frames begin, the highest address.
+        self.thread_pointer, self.base = self.find_thread_block(header)
         # Where it has left its stack, and the address at which it goes on; nothing while it runs, and
         # before it has been on its stack.
         self.pointer, self.code = word(block.pointer), word(block.code)
-        if self.is_on or self.pointer + FIBRE_PUSHED == self.root:
+        if self.is_on or self.pointer + FIBRE_PUSHED == self.base:
             self.pointer = None
         self.kinds = header.kinds
 
@@ -161,6 +171,16 @@ class Fibre:
             pass
         return ""
 
+    def find_thread_block(self, header):
+        """Its thread pointer, or nothing; and where its frames begin."""
+        try:
+            pointer = header.departed and FibreMemory.word(self.root + header.thread_word)
+            if pointer:
+                return pointer, FibreMemory.word(pointer + header.departed) & ~15
+        except gdb.MemoryError:
+            pass
+        return None, self.root
+
     def find_labels(self, header):
         """What it says of itself, or nothing."""
         try:
@@ -172,6 +192,19 @@ class Fibre:
         except gdb.MemoryError:
             pass
         return ""
+
+    def shared_thread_pointer(self):
+        """The thread pointer of its processor's thread, for a fibre without thread-locals of its own."""
+        number = self.processor_thread
+        thread = next((one for one in gdb.selected_inferior().threads() if one.ptid[1] == number), None)
+        before = gdb.selected_thread()
+        if thread is None or before is None:
+            raise gdb.GdbError("fibre: the thread of %s is not known, which has its thread-locals" % self.title())
+        try:
+            thread.switch()
+            return int(gdb.parse_and_eval("$fs_base"))
+        finally:
+            before.switch()
 
     @property
     def kind(self):
@@ -290,7 +323,8 @@ class Fibres:
                 fibre = Fibre(header, cluster, address, FibreMemory.bytes(address, length))
                 runs = running.get(address)
                 home = runs or homes.get(fibre.home)
-                fibre.processor = home.index if home else None
+                if home:
+                    fibre.processor, fibre.processor_thread = home.index, home.thread
                 # One that has left its stack is about to run, or has just run.
                 fibre.thread = runs.thread if runs and fibre.is_on else None
                 found.append(fibre)
@@ -329,6 +363,182 @@ class Fibres:
         return cycles
 
 
+class FibreElf:
+    """A file of a program or a library: its symbols."""
+
+    HEADER_LENGTH, BEGIN = 64, b"\x7fELF\x02\x01"
+    SECTION = struct.Struct("<IIQQQQIIQQ")
+    SYMBOL = struct.Struct("<IBBHQQ")
+    TABLES, THREAD_LOCAL = (2, 11), 6
+
+    # By the names of files: they stay while gdb runs.
+    thread_locals = {}
+
+    @classmethod
+    def of(cls, file):
+        """The thread-locals of a file: the names that linkers know, offsets and sizes."""
+        if file not in cls.thread_locals:
+            every = cls.symbols(file)
+            cls.thread_locals[file] = [
+                (name, value, size) for name, kind, value, size in every
+                if kind == cls.THREAD_LOCAL and size]
+        return cls.thread_locals[file]
+
+    @classmethod
+    def symbols(cls, file):
+        """All symbols of a file: names, types, values and sizes. None, if it cannot be read."""
+        try:
+            with open(file, "rb") as stream:
+                head = stream.read(cls.HEADER_LENGTH)
+                if len(head) < cls.HEADER_LENGTH or not head.startswith(cls.BEGIN):
+                    return []
+                stream.seek(struct.unpack_from("<Q", head, 40)[0])
+                size, count = struct.unpack_from("<HH", head, 58)
+                table = stream.read(size * count)
+                sections = [cls.SECTION.unpack_from(table, at) for at in range(0, len(table), size)]
+                found = []
+                for section in sections:
+                    if section[1] in cls.TABLES:
+                        found += cls.of_section(stream, section, sections)
+                return found
+        except (OSError, ValueError, IndexError, struct.error):
+            return []
+
+    @classmethod
+    def of_section(cls, stream, section, sections):
+        """The symbols of one table."""
+        content = lambda one: (stream.seek(one[4]), stream.read(one[5]))[1]
+        table, names = content(section), content(sections[section[6]])
+        whole = len(table) - len(table) % cls.SYMBOL.size
+        for name, info, _, _, value, size in cls.SYMBOL.iter_unpack(table[:whole]):
+            end = names.find(b"\0", name)
+            yield names[name:end].decode("ascii", "replace"), info & 15, value, size
+
+
+class FibreModules:
+    """Where modules have their thread-locals in a thread, as the C library's loader notes it."""
+
+    # A word of the loader's that stands for no memory.
+    NOWHERE = 0, 2 ** 64 - 1
+
+    def __init__(self):
+        self.maps, self.fields = [], {}
+        at, seen = FibreMemory.word(fibre_symbol("_r_debug") + 8), set()
+        while at and at not in seen:
+            seen.add(at)
+            _, name, _, following = FibreMemory.words(at, 4)
+            self.maps.append((at, self.name(name)))
+            at = following
+        for field in "l_tls_modid", "l_tls_offset":
+            # What the C library says to debuggers: bits, how many of them, and where.
+            described = FibreMemory.bytes(fibre_symbol("_thread_db_link_map_" + field), 12)
+            self.fields[field] = struct.unpack("<3I", described)[2]
+
+    @staticmethod
+    def name(address):
+        """The name of a module's file."""
+        length = 0
+        while length < 4096 and FibreMemory.bytes(address + length, 1) != b"\0":
+            length += 1
+        return FibreMemory.text(address, length)
+
+    def place(self, file, thread_pointer):
+        """Where a file's thread-locals begin in the thread with this thread pointer, or nothing."""
+        same = lambda name: os.path.realpath(name) == os.path.realpath(file)
+        is_program = lambda name: not name and file == gdb.current_progspace().filename
+        module = next((at for at, name in self.maps if is_program(name) or name and same(name)), None)
+        if module is None:
+            raise gdb.GdbError("fibre: %s is not among the modules that the loader knows" % file)
+        index = FibreMemory.word(module + self.fields["l_tls_modid"])
+        vector = FibreMemory.word(thread_pointer + 8)
+        # The entry before the first one says how many there are.
+        if index <= FibreMemory.word(vector - 16):
+            place = FibreMemory.word(vector + 16 * index)
+            if place not in self.NOWHERE:
+                return place
+        distance = FibreMemory.word(module + self.fields["l_tls_offset"])
+        return None if distance in self.NOWHERE else thread_pointer - distance
+
+
+class FibreVariable:
+    """A thread-local of the program or of a library."""
+
+    # What names of thread-locals of Rust end with.
+    RUST = "__RUST_STD_INTERNAL_VAL"
+
+    # What std puts around a value.
+    WRAPPERS = re.compile(
+        r"std::sys::thread_local::|core::cell::UnsafeCell<|core::mem::(maybe_uninit|manually_drop|maybe_dangling)::")
+
+    def __init__(self, file, symbol, offset, size):
+        self.file, self.symbol, self.offset, self.size = file, symbol, offset, size
+        self.whole = fibre_demangle(symbol)
+        parts = [part for part in self.whole.split("::") if not part.startswith("{")]
+        self.path = "::".join(part for part in parts if part != self.RUST)
+
+    @classmethod
+    def find(cls, name):
+        """Those with this name, or with a path that ends so."""
+        last, found = name.rpartition("::")[2], {}
+        for objfile in gdb.objfiles():
+            # Symbols may be in a file of their own.
+            file = (objfile.owner or objfile).filename
+            for symbol, offset, size in FibreElf.of(objfile.filename):
+                if last in symbol and (file, offset) not in found:
+                    variable = cls(file, symbol, offset, size)
+                    if ("::" + variable.path).endswith("::" + name):
+                        found[file, offset] = variable
+        return list(found.values())
+
+    def type(self):
+        """Its type, if debug information has that."""
+        whole = re.sub(r"\{K#", "{constant#", self.whole)
+        names = {whole, self.symbol}
+        for number in range(4):
+            counted = whole.replace("{{constant}}", "{constant#0}")
+            names.add(counted.replace("{{closure}}", "{closure#%d}" % number))
+        for name in sorted(names):
+            for symbol in gdb.lookup_static_symbols(name) + [gdb.lookup_global_symbol(name)]:
+                # std makes more than one of the same name, and programs use one.
+                if symbol is not None and symbol.linkage_name in (self.symbol, name) and symbol.type.sizeof:
+                    return symbol.type
+        return None
+
+    def text(self, address):
+        """Its value at an address, in words."""
+        kind = self.type()
+        if kind is None:
+            numbers = FibreMemory.bytes(address, self.size)
+            width = next(width for width in (8, 4, 2, 1) if self.size % width == 0)
+            words = [int.from_bytes(numbers[at:at + width], "little") for at in range(0, self.size, width)]
+            return "%d bytes: %s" % (self.size, " ".join("%#x" % word for word in words))
+        whole = gdb.Value(address).cast(kind.pointer()).dereference()
+        before = gdb.parameter("language")
+        try:
+            if self.RUST in self.symbol:
+                gdb.execute("set language rust", to_string=True)
+            value = self.unwrapped(whole)
+            if value is None:
+                return "not made yet, or destroyed"
+            gdb.set_convenience_variable("local", value)
+            return value.format_string()
+        finally:
+            gdb.execute("set language " + before, to_string=True)
+
+    @classmethod
+    def unwrapped(cls, value):
+        """A value without what std has put around it; nothing, if it is not there."""
+        while cls.WRAPPERS.match(value.type.name or ""):
+            fields = [field.name for field in value.type.fields()]
+            if "lazy::Storage<" in value.type.name and "::Alive" not in value["state"].format_string():
+                return None
+            inner = next((name for name in ("value", "val", "__0") if name in fields), None)
+            if inner is None:
+                break
+            value = value[inner]
+        return value
+
+
 class FibreId:
     """What gdb calls a frame."""
 
@@ -349,6 +559,9 @@ class FibreUnwinder(gdb.unwinder.Unwinder):
         thread = gdb.selected_thread()
         if thread is None:
             raise gdb.GdbError("fibre: there is no thread behind which the fibre could be shown")
+        if thread.ptid[1] >= FIBRE_FIRST_BLOCK:
+            raise gdb.GdbError("fibre: thread %d is none of the kernel's, but the thread-locals of a fibre: "
+                               "select another one" % thread.num)
         top = gdb.newest_frame()
         self.top = int(top.read_register("rsp")), int(top.pc())
         self.thread, self.fibre = thread.ptid, fibre
@@ -446,7 +659,7 @@ class FibreStack:
             self.end = "cut off: %s" % error
             return
         # The first function on the stack has no caller, as its table says, nor has the C library's.
-        is_first = reason == gdb.FRAME_UNWIND_OUTERMOST and 0 <= fibre.root - stack <= FIBRE_FIRST
+        is_first = reason == gdb.FRAME_UNWIND_OUTERMOST and 0 <= fibre.base - stack <= FIBRE_FIRST
         if is_first:
             self.end = self.ENTRY
         else:
@@ -499,6 +712,28 @@ class FibreStack:
             place = " at %s:%d" % (fibre_short(frame.file), frame.line) if frame.line else ""
             yield "    #%-3d %s%s%s" % (frame.level, address, name, place)
         yield "         " + self.end
+
+
+def fibre_symbol(name):
+    """The address of a symbol, whatever the language is."""
+    try:
+        said = gdb.execute("with language c -- output (long) &%s" % name, to_string=True)
+        # Beside the number there may be a warning: the frame's language is another one.
+        return int(re.search(r"\d+", said).group())
+    except (gdb.error, AttributeError):
+        raise gdb.GdbError("fibre: the C library has no symbol %s, as glibc has" % name) from None
+
+
+def fibre_demangle(symbol):
+    """A symbol as the program writes it, without hashes."""
+    name = symbol
+    for language in ("rust", "gnu-v3") if symbol.startswith(("_ZN", "_R")) else ():
+        try:
+            name = gdb.execute("demangle -l %s -- %s" % (language, symbol), to_string=True).strip()
+            break
+        except gdb.error:
+            pass
+    return re.sub(r"\[[0-9a-f]+\]|::h[0-9a-f]{16}$", "", name)
 
 
 def fibre_borrowed():
@@ -562,6 +797,10 @@ Each fibre that has started is shown with what it does or waits for; equal stack
         for fibre in fibres.all:
             print(fibres.describe(fibre))
         print("%d fibres have started and not ended" % len(fibres.all))
+        blocks = [one for one in gdb.selected_inferior().threads() if one.ptid[1] >= FIBRE_FIRST_BLOCK]
+        if blocks:
+            print("%d of gdb's threads are none of the kernel's, but thread-locals of fibres; there are none with "
+                  "`set libthread-db-search-path /` before the core file is loaded" % len(blocks))
 
     @staticmethod
     def stacks(fibres, whole):
@@ -587,6 +826,7 @@ class FibreCommand(gdb.Command):
     """Look at one fibre: `fibre N` selects it, `fibre N COMMAND` runs a command of gdb for it.
 
 fibre N bt    prints its stack; `fibre N bt all` with the runtime's frames and addresses
+fibre N local NAME    prints a thread-local of its own, which is $local then
 fibre N       shows it behind the selected thread, so that `bt`, `frame`, `info locals` are about it
 fibre off     shows the selected thread again
 fibre locks   lists what fibres wait for, with the owners that are known
@@ -627,6 +867,11 @@ No register is written, and the program does not run meanwhile."""
             with_fibre(fibre)
             print(fibres.describe(fibre))
             return
+        if words[0] == "local":
+            if len(words) != 2:
+                raise gdb.GdbError("usage: fibre N local NAME")
+            FibreCommand.local(fibres, fibre, words[1])
+            return
         before = gdb.selected_thread()
         try:
             with_fibre(fibre)
@@ -637,6 +882,24 @@ No register is written, and the program does not run meanwhile."""
             FIBRE_UNWINDER.hide()
             if before is not None:
                 before.switch()
+
+    @staticmethod
+    def local(fibres, fibre, name):
+        """Prints thread-locals of a fibre, by a name or the end of a path."""
+        variables = FibreVariable.find(name)
+        if not variables:
+            raise gdb.GdbError("fibre: no symbol of the program is a thread-local %s" % name)
+        thread_pointer, whose = fibre.thread_pointer, ""
+        if thread_pointer is None:
+            thread_pointer, whose = fibre.shared_thread_pointer(), ", of all fibres of its processor"
+        modules = FibreModules()
+        for variable in variables:
+            place = modules.place(variable.file, thread_pointer)
+            if place is None:
+                print("%s: %s has not used it" % (variable.path, fibre.title()))
+                continue
+            address = place + variable.offset
+            print("%s at %#x%s = %s" % (variable.path, address, whose, variable.text(address)))
 
     @staticmethod
     def locks(fibres):

@@ -106,6 +106,9 @@ pub(crate) struct Cluster {
     pub name: String,
     /// Its fibres, those included that have not started.
     pub live: usize,
+    /// If they have thread-locals of their own: how many thread blocks they have begun with, and
+    /// how many of these had been there before.
+    pub thread_blocks: Option<[u64; 2]>,
     pub processors: Vec<Processor>,
 }
 
@@ -177,6 +180,7 @@ impl FibreVisitor for Gatherer<'_> {
         self.found.clusters.push(Cluster {
             name: cluster.name.to_owned(),
             live: cluster.live,
+            thread_blocks: cluster.thread_blocks,
             processors: Vec::with_capacity(cluster.processors),
         });
     }

@@ -1,7 +1,7 @@
 //! Dumps and gdb: both see the same stacks of the same process.
 
 use crate::debugger::{Scratch, run};
-use crate::program::{LIMIT, stop, victim};
+use crate::program::{KINDS, LIMIT, stop, victim};
 use crate::support::eventually;
 use crate::support::process::{end_after, plays};
 use fibre::sync::{Barrier, Condvar, Event, Mutex, Notify, RwLock, Semaphore, WaitGroup};
@@ -189,10 +189,15 @@ fn each_stack_of_a_dump_is_what_gdb_sees() {
     if plays("victim") {
         dumps_itself(&std::env::var("FIBRE_DUMP").unwrap());
     }
+    KINDS.into_iter().for_each(agree);
+}
+
+/// The body of the test above.
+fn agree(kind: (&str, &str)) {
     let file = Scratch::new(".json");
     let program = victim(
         "victim",
-        &[("FIBRE_DUMP", file.name()), ("FIBRE_QUIT", "dump")],
+        &[kind, ("FIBRE_DUMP", file.name()), ("FIBRE_QUIT", "dump")],
     );
     let said = run(&program, &[PRINT]);
     let dump = std::fs::read_to_string(&file.0).unwrap();

@@ -7,10 +7,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// What a session of gdb has said.
 pub struct Said(String);
 
+/// A setting that keeps gdb from finding libthread_db.
+pub const NO_THREAD_DB: &str = "set libthread-db-search-path /";
+
 /// Has gdb start this program, and when the program stops itself by SIGTRAP, carry out these
 /// commands.
 pub fn run(program: &Command, commands: &[&str]) -> Said {
-    let mut gdb = gdb(&["run"], commands);
+    run_with(&[], program, commands)
+}
+
+/// The same, with these settings of gdb.
+pub fn run_with(settings: &[&str], program: &Command, commands: &[&str]) -> Said {
+    let mut gdb = gdb(settings, &["run"], commands);
     gdb.arg("--args").arg(program.get_program());
     gdb.args(program.get_args());
     gdb.envs(variables(program));
@@ -19,16 +27,28 @@ pub fn run(program: &Command, commands: &[&str]) -> Said {
 
 /// Has gdb carry out these commands about a core file of the program.
 pub fn look(program: &Path, core: &Path, commands: &[&str]) -> Said {
-    let mut gdb = gdb(&[], commands);
+    look_with(&[], program, core, commands)
+}
+
+/// The same, with these settings of gdb.
+pub fn look_with(settings: &[&str], program: &Path, core: &Path, commands: &[&str]) -> Said {
+    let mut gdb = gdb(settings, &[], commands);
     gdb.arg(program).arg(core);
+    session(gdb)
+}
+
+/// Has gdb attach itself to a process, with these settings, and carry out these commands.
+pub fn attach_with(settings: &[&str], process: u32, commands: &[&str]) -> Said {
+    let mut gdb = gdb(settings, &[], commands);
+    gdb.args(["-p", &process.to_string()]);
     session(gdb)
 }
 
 /// A command of gdb that says it has been reached, as the others say nothing when they fail.
 const REACHED: &str = "echo all commands were carried out\\n";
 
-/// gdb with these commands.
-fn gdb(first: &[&str], commands: &[&str]) -> Command {
+/// gdb with these settings and commands.
+fn gdb(settings: &[&str], first: &[&str], commands: &[&str]) -> Command {
     let mut gdb = Command::new("gdb");
     gdb.args(["-batch", "-nx", "-iex", "add-auto-load-safe-path /"]);
     for setting in [
@@ -37,7 +57,10 @@ fn gdb(first: &[&str], commands: &[&str]) -> Command {
         "set disable-randomization off",
         "set width 0",
         "set confirm off",
-    ] {
+    ]
+    .iter()
+    .chain(settings)
+    {
         gdb.args(["-iex", setting]);
     }
     for signal in ["SIGQUIT", "SIGPROF", "SIGUSR1"] {
@@ -75,6 +98,11 @@ impl Said {
     /// What has been said, as it is.
     pub fn text(&self) -> &str {
         &self.0
+    }
+
+    /// Whether gdb asks libthread_db for threads.
+    pub fn has_thread_db(&self) -> bool {
+        self.0.contains("Using host libthread_db library")
     }
 
     /// Whether all of these words have been said.

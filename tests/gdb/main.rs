@@ -20,3 +20,4 @@ mod library;
 mod program;
 #[path = "../support/mod.rs"]
 mod support;
+mod thread_locals;

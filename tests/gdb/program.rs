@@ -91,6 +91,12 @@ fn hangs() -> ! {
     exit(0);
 }
 
+/// The kinds of thread-locals that fibres may have.
+pub const KINDS: [(&str, &str); 2] = [
+    ("FIBRE_THREAD_LOCALS", "shared"),
+    ("FIBRE_THREAD_LOCALS", "own"),
+];
+
 /// The command that runs the calling test once more, as a program for gdb.
 pub fn victim(role: &str, environment: &[(&str, &str)]) -> Command {
     let mut command = child(role, environment);
@@ -186,16 +192,18 @@ fn a_live_process_is_read_and_goes_on_as_it_was() {
         .iter_mut()
         .filter(|c| **c == "fibre 1234567")
         .for_each(|c| *c = wrong);
-    let said = run(&victim("victim", &[]), &commands);
-    tells_all(&said, true);
-    said.has(&["suspend at fibre-core/src/stack/context.rs:"]);
-    said.has(&[
-        "#1 ",
-        "\"ab\" is shown",
-        "no fibre is shown",
-        "Stack level 1, frame at",
-    ]);
-    said.has(&["registers stay: True", "there is no fibre 1234567", GOES_ON]);
+    for kind in KINDS {
+        let said = run(&victim("victim", &[kind]), &commands);
+        tells_all(&said, true);
+        said.has(&["suspend at fibre-core/src/stack/context.rs:"]);
+        said.has(&[
+            "#1 ",
+            "\"ab\" is shown",
+            "no fibre is shown",
+            "Stack level 1, frame at",
+        ]);
+        said.has(&["registers stay: True", "there is no fibre 1234567", GOES_ON]);
+    }
 }
 
 #[test]
@@ -203,14 +211,16 @@ fn a_core_file_says_the_same() {
     if plays("victim") {
         hangs();
     }
-    let core = Scratch::new(".core");
-    let write = format!("generate-core-file {}", core.name());
-    // Of stacks with other guards gdb writes no whole core file.
-    let program = victim("victim", &[("FIBRE_GUARD", "mprotect")]);
-    let said = run(&program, &[&write, "kill"]);
-    said.has(&["Saved corefile"]);
-    let said = look(program.get_program().as_ref(), &core.0, &COMMANDS);
-    tells_all(&said, true);
+    for kind in KINDS {
+        let core = Scratch::new(".core");
+        let write = format!("generate-core-file {}", core.name());
+        // Of stacks with other guards gdb writes no whole core file.
+        let program = victim("victim", &[kind, ("FIBRE_GUARD", "mprotect")]);
+        let said = run(&program, &[&write, "kill"]);
+        said.has(&["Saved corefile"]);
+        let said = look(program.get_program().as_ref(), &core.0, &COMMANDS);
+        tells_all(&said, true);
+    }
 }
 
 #[test]

@@ -11,20 +11,23 @@
 //! * the clusters, in a list ([`crate::scheduler::records`]), and what processors these have;
 //! * in their fibre lists all fibres that have started, a hook of each control block;
 //! * in a control block what [`BlockLayout`] says. At the place where a fibre has left its stack
-//!   lie its registers RBX and RBP, upwards, and above them its frame.
+//!   lie its registers RBX and RBP, upwards, and above them its frame;
+//! * above the place where a stack begins, the thread pointer of its thread block, or zero. The
+//!   frames of a fibre with a block begin below that block.
 //!
 //! The runtime writes this data only when a cluster or a processor begins or ends.
 
 use crate::api::embed;
 use crate::fibre::{BlockLayout, Body, ControlBlock};
 use crate::scheduler::records::{CLUSTERS, ClusterRecord};
+use crate::stack::{DEPARTED_PLACE, Stack};
 use crate::wait::wait_object::{KIND_WORDS, Words};
 use std::mem::offset_of;
 use std::ptr;
-use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::{AtomicIsize, AtomicPtr};
 
 /// The version of all layouts. A reader that does not know it must not go on.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The beginning of what a debugger reads.
 #[repr(C)]
@@ -44,6 +47,9 @@ pub struct Header {
     kind_count: usize,
     /// The functions of fibres that a layer above has made.
     embedded: *const Body,
+    /// Where a thread block has the address that the frames of its fibre begin at, to be rounded
+    /// down to a multiple of 16: from the thread pointer on. Zero: there is no thread block.
+    departed: &'static AtomicIsize,
     /// Where such a fibre's program is, from the beginning of its block on: see
     /// [`embed::NamePlace`].
     program: u32,
@@ -51,6 +57,8 @@ pub struct Header {
     data: u32,
     /// Where in the program the place of the name is.
     name_place: u32,
+    /// Where the thread pointer of a stack's thread block is, from where the stack begins on.
+    thread_word: u32,
     /// Where everything lies in a block.
     block: BlockLayout,
 }
@@ -70,9 +78,11 @@ static HEADER: Header = Header {
     kinds: &KIND_WORDS,
     kind_count: KIND_WORDS.len(),
     embedded: &raw const embed::BODY,
+    departed: &DEPARTED_PLACE,
     program: offset_of!(embed::Embedded, program) as u32,
     data: offset_of!(embed::Embedded, data) as u32,
     name_place: offset_of!(embed::Program, name) as u32,
+    thread_word: Stack::THREAD_WORD as u32,
     block: ControlBlock::LAYOUT,
 };
 

@@ -10,9 +10,12 @@ use crate::config::settings::{MOST_NICE, MOST_PROCESSORS, MOST_SPARE, Settings, 
 use crate::fibre::HookList;
 use crate::fibre::switch_hooks::SwitchHooks;
 use crate::processor::OVERFLOW_HOOK;
-use crate::stack::{install_overflow_report, prepare_threads, round_size};
+use crate::ready::record_here;
+use crate::stack::{
+    BlockEvent, install_overflow_report, listen_to_blocks, prepare_threads, round_size,
+};
 use crate::topology::{CpuSet, Pinning, Places};
-use crate::trace;
+use crate::trace::{self, TraceKind};
 use crate::wait::since;
 use std::io;
 use std::num::NonZeroUsize;
@@ -307,6 +310,9 @@ impl ClusterBuilder {
         let count = self.processors.unwrap_or_else(default_processors);
         let mut settings = self.settings;
         if settings.own_thread_locals {
+            if trace::is_on() {
+                listen_to_blocks(record_block);
+            }
             prepare_threads()?;
         }
         settings.max_processors = settings.max_processors.max(count);
@@ -361,4 +367,12 @@ fn refuse_too_many_spares(spare: usize) -> io::Result<()> {
 /// otherwise: all of the room, as that is there anyway.
 fn default_spare(room: usize) -> usize {
     room.clamp(LEAST_SPARE, MOST_SPARE)
+}
+
+/// Records that a thread block has been born, or that some have been ended.
+fn record_block(change: BlockEvent) {
+    match change {
+        BlockEvent::Born => record_here(TraceKind::BlockBorn, 0),
+        BlockEvent::Ended(count) => record_here(TraceKind::BlocksEnded, count),
+    }
 }

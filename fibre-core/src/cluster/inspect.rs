@@ -31,6 +31,9 @@ pub struct ClusterView<'a> {
     pub processors: usize,
     /// Whether a deadline is armed that makes some fibre go on.
     pub timed: bool,
+    /// If its fibres have thread-locals of their own: how many thread blocks they have begun with,
+    /// and how many of these had been there before.
+    pub thread_blocks: Option<[u64; 2]>,
 }
 
 /// A processor of a cluster.
@@ -204,6 +207,10 @@ impl Running {
             live: usize::try_from(domain.live()).unwrap_or(usize::MAX),
             processors: regular,
             timed: (0..domain.processors()).any(|index| domain.timers(index).next().is_some()),
+            thread_blocks: domain
+                .settings
+                .own_thread_locals
+                .then(|| domain.thread_blocks()),
         });
         for index in 0..domain.processors() {
             let stats = domain.stats(index);

@@ -12,7 +12,7 @@ use crate::scheduler::control::ProcessorPhase;
 use crate::scheduler::counts::{self, Counters};
 use crate::scheduler::domain::Domain;
 use crate::scheduler::queue_counts::MOST_QUEUED;
-use crate::stack::{StackCounts, stack_counts};
+use crate::stack::{StackCounts, ThreadBlockCounts, stack_counts};
 use crate::sys::fork::is_forked_child;
 use std::time::{Duration, Instant};
 
@@ -69,6 +69,8 @@ pub struct ClusterMetrics {
     pub blocked: Option<u64>,
     /// Fibres that threads outside of the cluster have spawned.
     pub spawned_outside: u64,
+    /// Whether its fibres have thread-locals of their own.
+    pub own_thread_locals: bool,
     /// The processors that there are.
     pub processors: Vec<ProcessorMetrics>,
 }
@@ -98,6 +100,8 @@ pub struct ProcessMetrics {
     pub cancelled: u64,
     /// Stacks of fibres.
     pub stacks: StackCounts,
+    /// Thread blocks of fibres.
+    pub thread_blocks: ThreadBlockCounts,
 }
 
 /// What the process has counted so far. If it `asks` the processors what is queued, this blocks the
@@ -110,12 +114,16 @@ pub fn metrics(asks: bool) -> ProcessMetrics {
     let gone = counts::gone();
     let domains = register::try_domains(LOCK_PATIENCE).unwrap_or_default();
     let asks = asks && !is_forked_child();
+    let clusters: Vec<_> = domains.iter().map(|domain| read(domain, asks)).collect();
+    let totals = clusters.iter().map(ClusterMetrics::totals);
+    let totals = totals.fold(gone, |sum, one| sum + one);
     ProcessMetrics {
         uptime: register::began().map_or(Duration::ZERO, |began| began.elapsed()),
-        clusters: domains.iter().map(|domain| read(domain, asks)).collect(),
+        clusters,
         gone,
         cancelled: cancelled_fibres(),
         stacks: stack_counts(),
+        thread_blocks: ThreadBlockCounts::with(totals.blocks_in_fibres()),
     }
 }
 
@@ -147,6 +155,7 @@ fn read(domain: &Domain, asks: bool) -> ClusterMetrics {
         runnable: None,
         blocked: None,
         spawned_outside: domain.spawned_outside(),
+        own_thread_locals: domain.settings.own_thread_locals,
         processors,
     };
     let totals = cluster.totals();

@@ -31,7 +31,6 @@ use crate::queue::{Link, Runnable};
 use crate::scheduler::domain::Domain;
 use crate::sync::{AtomicPtr, HeavyBarrier, Ordering};
 use crate::sys::stderr;
-use crate::wait::timer::BATCH;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::CStr;
@@ -328,22 +327,24 @@ fn help(domain: &Domain, index: usize, barrier: HeavyBarrier, now: Instant) {
     let queue = &domain.queues()[index];
     domain.poll_for(index, |driver| driver.needs_watch());
     if domain.settings.moves_started {
-        let _ = domain.timers(index).fire(now, BATCH);
+        domain.fire_for(index, now);
     }
+    let mut given = 0;
     if queue.has_own() {
         domain.with_runs(|runs| {
             let rescuer = runs
                 .of(index)
                 .and_then(|running| queue.rescue(running, barrier));
             if let Some(rescuer) = rescuer {
-                rescuer.give_away(|fibre| may_go(domain, fibre));
+                given += rescuer.give_away(|fibre| may_go(domain, fibre));
             }
         });
     }
     if domain.settings.moves_started || domain.settings.steal_order == StealOrder::Never {
         // Thieves leave the last fibre alone, or take nothing at all.
-        queue.give_away();
+        given += queue.give_away();
     }
+    domain.note_rescued(index, given);
 }
 
 /// Whether a fibre that has been taken out of the queues of a stuck processor may run elsewhere.

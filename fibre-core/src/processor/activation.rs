@@ -176,7 +176,10 @@ impl Processor {
         // returns.
         let action = unsafe {
             match self.domain().settings.own_thread_locals {
-                true => self.resume_as_thread(&context),
+                true => {
+                    self.count_block_left();
+                    self.resume_as_thread(&context)
+                }
                 false => context.resume(),
             }
         };

@@ -306,7 +306,8 @@ impl Processor {
         stack: Stack,
         argument: *const (),
     ) -> Result<Context, (Stack, StackError)> {
-        let (stack, block) = as_thread(stack, &self.memory.images)?;
+        let (stack, block, is_new) = as_thread(stack, &self.memory.images)?;
+        self.count_block(is_new);
         stack.set_owner(argument);
         // SAFETY: as in `settle`; the block is the stack's.
         Ok(unsafe { Context::new_as_thread::<E>(stack, block, argument) })
@@ -417,6 +418,7 @@ impl<E: Entry> Entry for Ending<E> {
             let suspender = E::run(argument, suspender);
             let fibre = FibreRef::new_unchecked(argument.cast_mut().cast());
             end_of_fibre(fibre.as_ref());
+            let _ = Processor::here(Processor::count_block_left);
             reset_thread();
             suspender
         }

@@ -33,7 +33,7 @@ impl Processor {
     /// sleeps and at each service, which then comes before each fibre.
     #[cold]
     pub(super) fn stand_aside(&self) {
-        let given = self.ready.give_away();
+        let given = self.ready.give_away() > 0;
         if self.idle.took_part.replace(false) || given {
             self.call_another();
         }

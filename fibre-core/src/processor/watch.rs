@@ -26,7 +26,6 @@
 //! ms.
 
 use crate::scheduler::domain::Domain;
-use crate::wait::timer::BATCH;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
@@ -183,8 +182,7 @@ impl Watcher {
             // Until the next look, a waker that brings it a fibre calls a thief.
             domain.queues()[index].set_stuck(stuck);
             if stuck && domain.settings.moves_started {
-                // The processor fires the rest when it comes to it, or we do the next time.
-                let _ = domain.timers(index).fire(time, BATCH);
+                domain.fire_for(index, time);
             }
             if stuck {
                 domain.poll_for(index, |_| true);

@@ -13,4 +13,4 @@ mod recording;
 mod rescue;
 
 pub(crate) use queue::{Owner, ReadyQueue};
-pub(crate) use recording::{record_mark_here, record_ready_here};
+pub(crate) use recording::{record_here, record_mark_here, record_ready_here};

@@ -50,17 +50,29 @@ pub(crate) fn record_ready_here(kind: TraceKind, fibre: u64) {
 /// Records a mark of the calling fibre or thread.
 #[cold]
 pub(crate) fn record_mark_here(text: &str) {
+    on_own_track(|track| track.record_mark(text));
+}
+
+/// Records something that the calling thread has done, and that is about no fibre.
+#[cold]
+pub(crate) fn record_here(kind: TraceKind, word: u64) {
+    on_own_track(|track| track.record(kind, word));
+}
+
+/// Calls `f` with the track of the calling thread, if it has one. On that of all plain threads its
+/// number comes first.
+fn on_own_track(f: impl FnOnce(&Track)) {
     let here: *const ReadyQueue = current::ready().cast();
     // SAFETY: the queue of this thread, or null.
     match unsafe { here.as_ref() } {
         Some(here) => {
             if let Some(track) = here.track() {
-                track.record_mark(text);
+                f(track);
             }
         }
         None => on_plain_thread(|track, thread| {
             track.record(TraceKind::Thread, thread);
-            track.record_mark(text);
+            f(track);
         }),
     }
 }

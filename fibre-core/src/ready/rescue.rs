@@ -58,35 +58,38 @@ impl ReadyQueue {
         }
     }
 
-    /// Gives the fibres that lie here, and that any processor may run, to all. Any thread. `true`:
-    /// there was one.
-    pub(crate) fn give_away(&self) -> bool {
-        let mut any = false;
+    /// Gives the fibres that lie here, and that any processor may run, to all. Any thread. Returns
+    /// how many there were.
+    pub(crate) fn give_away(&self) -> u64 {
+        let mut given = 0;
         while let Some(runnable) = self.take_free() {
-            any = true;
+            given += 1;
             self.give_to_all(runnable);
         }
-        any
+        given
     }
 }
 
 impl Rescuer<'_> {
     /// Gives the fibres that may run elsewhere, as `may_go` says of each, to all processors, and
     /// leaves the rest in its order. The fibre that the owner runs may still be on its stack, and
-    /// stays.
-    pub(crate) fn give_away(&self, may_go: impl Fn(&Runnable) -> bool) {
+    /// stays. Returns how many have gone.
+    pub(crate) fn give_away(&self, may_go: impl Fn(&Runnable) -> bool) -> u64 {
         // The fibre that the owner runs may still be on its stack (invariant 4 of `Runnable`).
         let may_go = |runnable: &Runnable| runnable.node() != self.keeps && may_go(runnable);
         let rest: [Fifo; LEVELS] = std::array::from_fn(|_| Fifo::new());
+        let mut given = 0;
         for (local, kept) in self.queue.local.iter().zip(&rest) {
             while let Some(runnable) = local.pop() {
                 let goes = may_go(&runnable);
+                given += u64::from(goes);
                 self.sort(runnable, goes, kept);
             }
         }
         // SAFETY: the owner is out, so this is the only consumer.
         while let Popped::Node(runnable) = unsafe { self.queue.inbox.pop_alone() } {
             let (goes, level) = (may_go(&runnable), runnable.link().level());
+            given += u64::from(goes);
             self.sort(runnable, goes, &rest[level as usize]);
         }
         for (local, kept) in self.queue.local.iter().zip(&rest) {
@@ -94,6 +97,7 @@ impl Rescuer<'_> {
                 local.push(runnable);
             }
         }
+        given
     }
 
     /// Gives a fibre to all, or keeps it.
@@ -144,7 +148,7 @@ mod tests {
         };
         let running = AtomicPtr::new(keeper.as_ptr());
         let rescuer = queue.rescue(&running, barrier);
-        rescuer.unwrap().give_away(|_| false);
+        assert_eq!(rescuer.unwrap().give_away(|_| false), 0);
         // SAFETY: no fibre runs.
         let pop = |_| unsafe { owner.pop() }.map(|runnable| runnable.node());
         let order: [_; 4] = std::array::from_fn(pop);

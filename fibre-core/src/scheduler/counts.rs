@@ -70,6 +70,34 @@ impl Default for BusySince {
     }
 }
 
+/// What is done for a processor that does not come to it, as one fibre keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum RescuerAction {
+    /// Fibres that are ready there run elsewhere.
+    Fibres = 0,
+    /// Waits of its fibres end, as their deadlines have passed.
+    Timers = 1,
+    /// Its events are asked for.
+    Polls = 2,
+}
+
+/// How often each of these was done. Any thread counts: it is rare.
+#[derive(Debug, Default)]
+pub(crate) struct RescuerCounts([AtomicU64; 3]);
+
+impl RescuerCounts {
+    /// Adds to one of them. Any thread.
+    pub(crate) fn add(&self, what: RescuerAction, more: u64) {
+        self.0[what as usize].fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// How often this was done.
+    fn get(&self, what: RescuerAction) -> u64 {
+        self.0[what as usize].load(Ordering::Relaxed)
+    }
+}
+
 /// The counts of one processor.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessorStats {
@@ -105,6 +133,14 @@ pub(crate) struct ProcessorStats {
     pub stack_misses: Count,
     /// Fibres that have ended here by a panic.
     pub panics: Count,
+    /// Thread blocks that fibres with thread-locals of their own have begun with here.
+    pub blocks_taken: Count,
+    /// Thread blocks of ended fibres among these, which were made like new.
+    pub blocks_renewed: Count,
+    /// Thread blocks that fibres have left here at their ends.
+    pub blocks_left: Count,
+    /// What others have done for it while one fibre kept it.
+    pub rescues: RescuerCounts,
 }
 
 impl ProcessorStats {
@@ -229,6 +265,12 @@ impl ProcessorStats {
             wakes: self.wakes.get(),
             wakes_in_vain: self.wakes_in_vain.get(),
             stack_misses: self.stack_misses.get(),
+            blocks_taken: self.blocks_taken.get(),
+            blocks_renewed: self.blocks_renewed.get(),
+            blocks_left: self.blocks_left.get(),
+            rescued_fibres: self.rescues.get(RescuerAction::Fibres),
+            rescued_timers: self.rescues.get(RescuerAction::Timers),
+            rescue_polls: self.rescues.get(RescuerAction::Polls),
             ..Counters::default()
         }
     }
@@ -276,6 +318,21 @@ pub struct Counters {
     pub latest_timer: Duration,
     /// Fibres that began on a stack which their processor did not have at hand.
     pub stack_misses: u64,
+    /// Thread blocks that fibres have begun with, in clusters with
+    /// [`own_thread_locals`](crate::ClusterBuilder::own_thread_locals).
+    pub blocks_taken: u64,
+    /// Those of them that were there before, and were made like new. The C library makes the
+    /// others, which takes some 50 µs each.
+    pub blocks_renewed: u64,
+    /// Thread blocks that fibres have given back at their ends.
+    pub blocks_left: u64,
+    /// Fibres that were ready at a processor, and that others have taken as one fibre had kept it
+    /// for long.
+    pub rescued_fibres: u64,
+    /// Waits there that others have ended, as their deadlines had passed.
+    pub rescued_timers: u64,
+    /// How often others have asked for the events of such a processor.
+    pub rescue_polls: u64,
 }
 
 impl Counters {
@@ -283,6 +340,12 @@ impl Counters {
     #[must_use]
     pub fn stack_hits(&self) -> u64 {
         self.started.saturating_sub(self.stack_misses)
+    }
+
+    /// Thread blocks that fibres have taken and not given back. A fibre may take its block along to
+    /// another cluster, so this is known of all clusters together, gone ones included.
+    pub(crate) fn blocks_in_fibres(&self) -> u64 {
+        self.blocks_taken.saturating_sub(self.blocks_left)
     }
 }
 
@@ -305,6 +368,12 @@ impl AddAssign for Counters {
         self.timer_lateness += other.timer_lateness;
         self.latest_timer = self.latest_timer.max(other.latest_timer);
         self.stack_misses += other.stack_misses;
+        self.blocks_taken += other.blocks_taken;
+        self.blocks_renewed += other.blocks_renewed;
+        self.blocks_left += other.blocks_left;
+        self.rescued_fibres += other.rescued_fibres;
+        self.rescued_timers += other.rescued_timers;
+        self.rescue_polls += other.rescue_polls;
     }
 }
 

@@ -12,11 +12,11 @@ use crate::fibre::{ControlBlock, FibreList, FibreListRef, HookList};
 use crate::idle::parker::Driver;
 use crate::idle::shared_queues::SharedQueues;
 use crate::queue::{Link, Runnable};
-use crate::ready::ReadyQueue;
+use crate::ready::{ReadyQueue, record_here};
 use crate::scheduler::abandoned::Abandoned;
 use crate::scheduler::arrivals::Arrivals;
 use crate::scheduler::control::Control;
-use crate::scheduler::counts::{Count, Counters, ProcessorStats, add_gone};
+use crate::scheduler::counts::{Count, Counters, ProcessorStats, RescuerAction, add_gone};
 use crate::scheduler::fibre_limit::Limit;
 use crate::scheduler::processor_tree::ProcessorTree;
 use crate::scheduler::queue_counts::QueueCounts;
@@ -25,7 +25,8 @@ use crate::stack::ClusterCache;
 use crate::sync::short_lock::ShortLock;
 use crate::sys::numbers;
 use crate::topology;
-use crate::wait::timer::Timers;
+use crate::trace::{self, TraceKind};
+use crate::wait::timer::{BATCH, Timers};
 use crate::wait::wait_object::WaitObject;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
@@ -363,6 +364,14 @@ impl Domain {
         }
     }
 
+    /// How many thread blocks fibres have begun with, and how many of them had been there before.
+    pub(crate) fn thread_blocks(&self) -> [u64; 2] {
+        let all = &self.stats[..self.processors()];
+        let sum =
+            |count: fn(&ProcessorStats) -> &Count| all.iter().map(|one| count(one).get()).sum();
+        [sum(|one| &one.blocks_taken), sum(|one| &one.blocks_renewed)]
+    }
+
     /// Fibres that foreign threads have spawned, less those that there was no room for.
     pub(crate) fn spawned_outside(&self) -> u64 {
         self.foreign.load(Ordering::Relaxed) & !CLOSED
@@ -374,12 +383,40 @@ impl Domain {
         &self.timers[processor]
     }
 
+    /// Fires the deadlines of a processor that is kept from doing so, as many at once as that would
+    /// fire. The processor fires the rest when it comes to it, or the next caller does. Any thread.
+    pub(crate) fn fire_for(&self, processor: usize, now: Instant) {
+        let fired = self.timers(processor).fire_for_owner(now, BATCH);
+        if fired > 0 {
+            self.note_rescue(processor, RescuerAction::Timers, fired);
+        }
+    }
+
+    /// Notes that so many fibres have been taken from a processor that does not come to them. Any
+    /// thread.
+    pub(crate) fn note_rescued(&self, processor: usize, fibres: u64) {
+        if fibres > 0 {
+            self.note_rescue(processor, RescuerAction::Fibres, fibres);
+        }
+    }
+
+    /// Counts and records what has been done for a processor that does not come to it.
+    #[cold]
+    fn note_rescue(&self, processor: usize, what: RescuerAction, count: u64) {
+        self.stats(processor).rescues.add(what, count);
+        if trace::is_on() {
+            let word = trace::of_rescue(self.number, processor, what as u8, count);
+            record_here(TraceKind::Rescue, word);
+        }
+    }
+
     /// Asks for the events of a processor that is kept from doing so, if its driver is `wanted`.
     /// Any thread.
     pub(crate) fn poll_for(&self, processor: usize, wanted: impl FnOnce(&dyn Driver) -> bool) {
         let driver = self.queues()[processor].driver();
         if let Some(driver) = driver.filter(|driver| wanted(&***driver)) {
             driver.poll();
+            self.stats(processor).rescues.add(RescuerAction::Polls, 1);
             if self.stats(processor).busy_since().is_none() {
                 // The processor has gone to sleep, wherever its poller lets it, or is about to, and
                 // the poll above may have taken what should wake it: an interrupt, or an event. If

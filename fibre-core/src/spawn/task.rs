@@ -317,7 +317,7 @@ impl SpawnTarget<'_> {
             Self::There(domain) => domain.stacks.take_one(class)?,
         };
         match as_thread(stack, &Images::default()) {
-            Ok((stack, _)) => Ok(stack),
+            Ok((stack, ..)) => Ok(stack),
             Err((stack, error)) => {
                 put_cold(stack);
                 Err(error)

@@ -68,8 +68,9 @@ pub(crate) use size::{DEFAULT_STACK_SIZE, class_of, round_size};
 pub use size::{GUARD_SIZE, MIN_STACK_SIZE};
 pub(crate) use slab::{OwnerWord, Stack};
 pub(crate) use statistics::stack_counts;
-pub use statistics::{StackClass, StackCounts, stack_statistics};
+pub use statistics::{StackClass, StackCounts, ThreadBlockCounts, stack_statistics};
 pub(crate) use statistics::{bounds_at, depth_at};
 pub(crate) use thread_block::{
-    Images, ThreadBlock, as_thread, end_of_thread, prepare as prepare_threads, reset_thread,
+    BlockEvent, DEPARTED_PLACE, Images, ThreadBlock, as_thread, end_of_thread,
+    listen as listen_to_blocks, prepare as prepare_threads, reset_thread,
 };

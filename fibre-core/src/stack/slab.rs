@@ -232,6 +232,9 @@ impl Stack {
     /// Where the address is that it begins at.
     pub(super) const BASE: usize = std::mem::offset_of!(Self, base);
 
+    /// Where the word of its thread block is, from that address on.
+    pub(crate) const THREAD_WORD: usize = size_of::<usize>();
+
     /// One past the highest byte that a fibre may use: where it begins, as it grows down. A
     /// multiple of 16.
     #[inline(always)]
@@ -291,7 +294,7 @@ impl Stack {
     /// Touches the stack's top page.
     #[inline(always)]
     pub(super) fn thread_word(&self) -> &AtomicUsize {
-        let place = self.base.get() + size_of::<usize>();
+        let place = self.base.get() + Self::THREAD_WORD;
         // SAFETY: the stack is here; the word is an atomic for all its users, and nobody else's.
         unsafe { &*ptr::with_exposed_provenance(place) }
     }

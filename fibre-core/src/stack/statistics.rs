@@ -5,7 +5,7 @@
 
 use super::size::{CLASSES, class_size};
 use super::slab::{self, Slab, Stack};
-use super::{pages, pool};
+use super::{pages, pool, thread_block};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -74,6 +74,43 @@ pub(crate) fn stack_counts() -> StackCounts {
         counts.reserved += made * class_size(slab.class);
     }
     counts
+}
+
+/// Thread blocks of fibres with thread-locals of their own, in the whole process: see
+/// [`ClusterBuilder::own_thread_locals`](crate::ClusterBuilder::own_thread_locals).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadBlockCounts {
+    /// How many have been made. The runtime makes one to try whether it can.
+    pub born: u64,
+    /// How many the C library has ended.
+    pub ended: u64,
+    /// How many belong to fibres that have begun and have not ended.
+    pub in_fibres: u64,
+}
+
+impl ThreadBlockCounts {
+    /// The counts, if so many belong to fibres.
+    pub(crate) fn with(in_fibres: u64) -> Self {
+        let [born, ended] = thread_block::counts();
+        Self {
+            born,
+            ended,
+            in_fibres,
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn existing(&self) -> u64 {
+        self.born.saturating_sub(self.ended)
+    }
+
+    /// How many there are for fibres to come.
+    #[must_use]
+    pub fn free(&self) -> u64 {
+        self.existing().saturating_sub(self.in_fibres)
+    }
 }
 
 /// Looks at all stacks of a class. Their mappings stay meanwhile.

@@ -11,6 +11,12 @@
 //!   second word    63 … 22  number of the fibre                21 … 0  beside
 //! ```
 //!
+//! What others do for a processor that does not switch names that processor:
+//!
+//! ```text
+//!   second word    63 … 44  cluster    43 … 28  processor    27 … 4  how many    3 … 0  of what
+//! ```
+//!
 //! The numbers are a part of the format of trace files, which the tool `fibre-trace` reads: they
 //! never change their meaning.
 
@@ -56,8 +62,28 @@ pub enum TraceKind {
     Mark = 14,
     /// Eight bytes of text that the next events go on with.
     Text = 15,
-    /// The kernel's number of the thread of the mark that follows.
+    /// The kernel's number of the plain thread that what follows is about: a mark, thread blocks
+    /// that have ended, or something done for a processor.
     Thread = 16,
+    /// The C library has made a thread block for a fibre that is about to begin, or has just been
+    /// spawned. On the track of plain threads `Thread` comes before it.
+    BlockBorn = 17,
+    /// The C library has ended thread blocks: the word says how many. On the track of plain threads
+    /// `Thread` comes before it.
+    BlocksEnded = 18,
+    /// Something has been done for a processor that one fibre has kept for long: so many ready
+    /// fibres were given to others (0), or so many waits have ended as their deadlines had passed
+    /// (1). On the track of plain threads `Thread` comes before it.
+    Rescue = 19,
+}
+
+/// The second word of an event about a processor that does not switch.
+pub(crate) fn of_rescue(cluster: u64, processor: usize, what: u8, count: u64) -> u64 {
+    /// The largest number in so many bits that is not above this one.
+    fn cut(number: u64, bits: u32) -> u64 {
+        number.min((1 << bits) - 1)
+    }
+    cut(cluster, 20) << 44 | cut(processor as u64, 16) << 28 | cut(count, 24) << 4 | u64::from(what)
 }
 
 /// The second word of an event about a fibre.
@@ -80,6 +106,8 @@ mod tests {
     fn words_keep_their_parts_apart() {
         let word = of_fibre(7, u64::MAX);
         assert_eq!((word >> 22, word & 0x3f_ffff), (7, 0x3f_ffff));
+        let word = of_rescue(3, 2, 1, u64::MAX);
+        assert_eq!(word, 3 << 44 | 2 << 28 | 0xff_ffff << 4 | 1);
         let word = stamped(TraceKind::Thread, 5);
         assert_eq!((word >> 8, word as u8), (5, 16));
     }

@@ -27,6 +27,7 @@ mod track;
 
 pub use clock::TraceClock;
 pub use event::TraceKind;
+pub(crate) use event::of_rescue;
 pub use names::trace_names;
 pub(crate) use names::{forget_name, keep_name};
 pub(crate) use record::{begin, is_on, new_track, on_plain_thread};

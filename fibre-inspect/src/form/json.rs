@@ -19,9 +19,10 @@ pub(crate) fn write(report: &mut Report<'_>, out: &mut String) -> Result {
         separate(at, out);
         write!(
             out,
-            "{{\"name\":{},\"fibres\":{},\"processors\":[",
+            "{{\"name\":{},\"fibres\":{},\"own_thread_locals\":{},\"processors\":[",
             Text(&cluster.name),
-            cluster.live
+            cluster.live,
+            cluster.thread_blocks.is_some()
         )?;
         for (at, processor) in cluster.processors.iter().enumerate() {
             separate(at, out);

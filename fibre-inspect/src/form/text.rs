@@ -120,6 +120,13 @@ fn cluster(report: &Report<'_>, number: usize, out: &mut String) -> Result {
         if runs == 1 { "runs" } else { "run" },
         if new == 1 { "has" } else { "have" },
     )?;
+    if let Some([taken, renewed]) = cluster.thread_blocks {
+        writeln!(
+            out,
+            "  fibres have thread-locals of their own: {} taken, {renewed} of them renewed",
+            Count(taken, "thread block")
+        )?;
+    }
     for processor in &cluster.processors {
         let view = processor.view;
         let spare = if view.spare { "spare " } else { "" };

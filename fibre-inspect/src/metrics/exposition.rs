@@ -42,7 +42,7 @@ struct Exposed(Metrics);
 type ProcessorCounter = (&'static str, &'static str, fn(&Counters) -> u64);
 
 /// The counters of processors that are numbers.
-const COUNTERS: [ProcessorCounter; 14] = [
+const COUNTERS: [ProcessorCounter; 19] = [
     ("switches", "Resumptions of fibres", |c| c.switches),
     ("fibres_started", "Fibres that have begun to run", |c| {
         c.started
@@ -83,6 +83,31 @@ const COUNTERS: [ProcessorCounter; 14] = [
         "Fibres that began on a stack not at hand",
         |c| c.stack_misses,
     ),
+    (
+        "thread_blocks_taken",
+        "Thread blocks that fibres have begun with",
+        |c| c.blocks_taken,
+    ),
+    (
+        "thread_blocks_renewed",
+        "Thread blocks of these that had been there before",
+        |c| c.blocks_renewed,
+    ),
+    (
+        "rescued_fibres",
+        "Ready fibres that others took from a processor that did not switch",
+        |c| c.rescued_fibres,
+    ),
+    (
+        "rescued_timers",
+        "Deadlines that others noticed for a processor that did not switch",
+        |c| c.rescued_timers,
+    ),
+    (
+        "rescue_polls",
+        "Polls by others for a processor that did not switch",
+        |c| c.rescue_polls,
+    ),
 ];
 
 /// A counter of processors that is a time, if it is known.
@@ -112,7 +137,7 @@ type ClusterGauge = (
 );
 
 /// The gauges of clusters.
-const CLUSTER_GAUGES: [ClusterGauge; 5] = [
+const CLUSTER_GAUGES: [ClusterGauge; 6] = [
     ("fibres", "Fibres that live", |c| Some(c.live)),
     (
         "fibres_unstarted",
@@ -126,6 +151,11 @@ const CLUSTER_GAUGES: [ClusterGauge; 5] = [
     ("processors", "Processors, spare ones included", |c| {
         Some(c.processors.len() as u64)
     }),
+    (
+        "own_thread_locals",
+        "Whether fibres have thread-locals of their own",
+        |c| Some(c.own_thread_locals.into()),
+    ),
 ];
 
 /// A gauge of a processor, if it is known.
@@ -242,6 +272,19 @@ impl Exposed {
         Ok(())
     }
 
+    /// Writes how many thread blocks the process has.
+    fn thread_blocks(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let blocks = &self.0.thread_blocks;
+        let help = "Thread blocks of fibres with thread-locals of their own";
+        gauge(encoder, "thread_blocks", help, blocks.existing())?;
+        let help = "Thread blocks for fibres to come";
+        gauge(encoder, "thread_blocks_free", help, blocks.free())?;
+        let help = "Thread blocks that the C library has made";
+        counter(encoder, "thread_blocks_born", help, blocks.born)?;
+        let help = "Thread blocks that the C library has ended";
+        counter(encoder, "thread_blocks_ended", help, blocks.ended)
+    }
+
     /// Writes what is counted for the whole process.
     fn process(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Metrics {
@@ -284,6 +327,7 @@ impl Exposed {
             "Threads for blocking calls",
             blocking.threads,
         )?;
+        self.thread_blocks(encoder)?;
         counter(encoder, "blocking_calls", calls, blocking.calls)?;
         counter(
             encoder,

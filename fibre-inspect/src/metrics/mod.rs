@@ -24,7 +24,7 @@ mod text;
 pub use self::exposition::exposition;
 
 use fibre_core::internal::{self, ProcessMetrics, blocking_metrics};
-use fibre_core::{BlockingMetrics, ClusterMetrics, Counters, StackCounts};
+use fibre_core::{BlockingMetrics, ClusterMetrics, Counters, StackCounts, ThreadBlockCounts};
 use std::time::Duration;
 
 /// What a process's processors have done so far. See [`metrics`].
@@ -41,6 +41,8 @@ pub struct Metrics {
     pub cancelled: u64,
     /// The stacks of fibres.
     pub stacks: StackCounts,
+    /// The thread blocks of fibres with thread-locals of their own.
+    pub thread_blocks: ThreadBlockCounts,
     /// The calls that fibres have made on threads of their own.
     pub blocking: BlockingMetrics,
 }
@@ -72,6 +74,7 @@ impl Metrics {
             gone,
             cancelled,
             stacks,
+            thread_blocks,
             ..
         } = internal::metrics(asks);
         Self {
@@ -80,6 +83,7 @@ impl Metrics {
             gone,
             cancelled,
             stacks,
+            thread_blocks,
             blocking: blocking_metrics(),
         }
     }

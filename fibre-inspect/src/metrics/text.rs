@@ -20,6 +20,17 @@ impl fmt::Display for Metrics {
             writeln!(f, "clusters that are gone")?;
             write_counters(f, &self.gone)?;
         }
+        let blocks = &self.thread_blocks;
+        if blocks.born > 0 {
+            writeln!(
+                f,
+                "{}, {} of them in fibres; {} made, {} ended",
+                Count(blocks.existing(), "thread block"),
+                blocks.in_fibres,
+                blocks.born,
+                blocks.ended,
+            )?;
+        }
         let (stacks, blocking) = (&self.stacks, &self.blocking);
         writeln!(
             f,
@@ -49,7 +60,15 @@ fn write_cluster(f: &mut fmt::Formatter<'_>, cluster: &ClusterMetrics) -> fmt::R
         (Some(runnable), Some(blocked)) => writeln!(f, "{runnable} runnable, {blocked} blocked")?,
         _ => writeln!(f, "runnable and blocked ones not counted")?,
     }
-    write_counters(f, &cluster.totals())?;
+    let totals = cluster.totals();
+    write_counters(f, &totals)?;
+    if cluster.own_thread_locals {
+        writeln!(
+            f,
+            "  thread-locals of their own: {} thread blocks taken, {} of them renewed",
+            totals.blocks_taken, totals.blocks_renewed
+        )?;
+    }
     for processor in &cluster.processors {
         write_processor(f, processor)?;
     }
@@ -122,6 +141,19 @@ fn write_counters(f: &mut fmt::Formatter<'_>, counters: &Counters) -> fmt::Resul
         "  stacks: {} at hand, {} not",
         counters.stack_hits(),
         counters.stack_misses
+    )?;
+    if [
+        counters.rescued_fibres,
+        counters.rescued_timers,
+        counters.rescue_polls,
+    ] == [0; 3]
+    {
+        return Ok(());
+    }
+    writeln!(
+        f,
+        "  done for processors that did not switch: {} fibres taken, {} timers fired, {} polls",
+        counters.rescued_fibres, counters.rescued_timers, counters.rescue_polls
     )
 }
 

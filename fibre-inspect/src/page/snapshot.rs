@@ -113,13 +113,19 @@ fn write_all(metrics: &ProcessMetrics, snapshots: &Snapshots, out: &mut String) 
     write!(
         out,
         "{{\"process\":{},\"at_us\":{},\"uptime_ms\":{},\"cancelled\":{},\"stacks\":{},\
-         \"stacks_free\":{},\"blocking_pending\":{},\"blocking_threads\":{},\"clusters\":[",
+         \"stacks_free\":{},\"thread_blocks\":{},\"thread_blocks_free\":{},\"thread_blocks_born\":{},\
+         \"thread_blocks_ended\":{},\
+         \"blocking_pending\":{},\"blocking_threads\":{},\"clusters\":[",
         std::process::id(),
         snapshots.begun.elapsed().as_micros(),
         metrics.uptime.as_millis(),
         metrics.cancelled,
         metrics.stacks.existing,
         metrics.stacks.free,
+        metrics.thread_blocks.existing(),
+        metrics.thread_blocks.free(),
+        metrics.thread_blocks.born,
+        metrics.thread_blocks.ended,
         blocking.pending,
         blocking.threads,
     )?;
@@ -138,9 +144,11 @@ fn write_cluster(cluster: &ClusterMetrics, out: &mut String) -> Result {
     let spawned = cluster.totals().spawned;
     write!(
         out,
-        "{{\"name\":{},\"number\":{},\"fibres\":{},\"unstarted\":{},\"spawned\":{spawned},\"runnable\":",
+        "{{\"name\":{},\"number\":{},\"own_thread_locals\":{},\"fibres\":{},\"unstarted\":{},\
+         \"spawned\":{spawned},\"runnable\":",
         Text(&cluster.name),
         cluster.number,
+        cluster.own_thread_locals,
         cluster.live,
         cluster.unstarted
     )?;
@@ -185,6 +193,11 @@ fn write_processor(processor: &ProcessorMetrics, out: &mut String) -> Result {
         ("empty_polls", counters.empty_polls),
         ("events", counters.events),
         ("timers_fired", counters.timers_fired),
+        ("blocks_taken", counters.blocks_taken),
+        ("blocks_renewed", counters.blocks_renewed),
+        ("rescued_fibres", counters.rescued_fibres),
+        ("rescued_timers", counters.rescued_timers),
+        ("rescue_polls", counters.rescue_polls),
     ] {
         write!(out, ",{}:{count}", Text(name))?;
     }

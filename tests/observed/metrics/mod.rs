@@ -8,8 +8,10 @@
 )]
 
 mod counts;
+mod helped;
 mod lines;
 mod openmetrics;
+mod page;
 mod serving;
 mod settings;
 use crate::support;

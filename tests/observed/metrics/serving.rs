@@ -1,7 +1,7 @@
 //! `FIBRE_METRICS`: the text over HTTP, whatever clients do.
 
 use super::openmetrics::{self, check_by_promtool, read, sum};
-use super::{LIMIT, alone};
+use super::{LIMIT, alone, page};
 use crate::support::process::{child, end_after, plays};
 use fibre::Cluster;
 use fibre::sync::Semaphore;
@@ -149,6 +149,35 @@ fn the_text_is_as_the_standard_says_and_the_numbers_are_right() {
         "{head}"
     );
     check_by_promtool(&body);
+}
+
+/// Of clusters with thread-locals of their own, and of processors that others help, there is more.
+#[test]
+fn thread_blocks_are_served() {
+    let environment = [("FIBRE_PROCESSORS", "2"), ("FIBRE_THREAD_LOCALS", "own")];
+    let served = served(&environment, thirteen);
+    let samples = served.until(|samples| {
+        sum(samples, "fibre_thread_blocks_taken_total") == 13.0
+            && sum(samples, "fibre_fibres_blocked") == 13.0
+    });
+    let of = |name: &str| sum(&samples, name);
+    assert_eq!(of("fibre_own_thread_locals"), 1.0);
+    assert_eq!(of("fibre_thread_blocks_taken_total"), 13.0);
+    let [there, free] = ["fibre_thread_blocks", "fibre_thread_blocks_free"].map(of);
+    assert_eq!(there - free, 13.0);
+    let [born, ended] = ["born", "ended"].map(|it| of(&format!("fibre_thread_blocks_{it}_total")));
+    assert_eq!(born - ended, there);
+    for name in [
+        "thread_blocks_renewed",
+        "rescued_fibres",
+        "rescued_timers",
+        "rescue_polls",
+    ] {
+        let begin = format!("fibre_{name}_total{{");
+        let has = |series: &String| series.starts_with(&begin);
+        assert!(samples.keys().any(has), "{name}: {samples:#?}");
+    }
+    assert_eq!(page::served(&samples), page::on_page());
 }
 
 #[test]

@@ -17,6 +17,9 @@ pub const WAKE: u8 = 13;
 pub const MARK: u8 = 14;
 pub const TEXT: u8 = 15;
 pub const THREAD: u8 = 16;
+pub const BLOCK_BORN: u8 = 17;
+pub const BLOCKS_ENDED: u8 = 18;
+pub const RESCUE: u8 = 19;
 
 /// An event.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! What is shown as text, for terminals and for files.
 
-use crate::snapshot::{Cluster, Group};
+use crate::snapshot::{Cluster, Group, Processor};
 use crate::view::{Rates, View};
 use std::fmt::Write;
 
@@ -49,8 +49,16 @@ pub(crate) fn head(view: &View) -> String {
     let snapshot = &view.snapshot;
     let seconds = snapshot.uptime_ms / 1000;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    let blocks = match snapshot.thread_blocks_born {
+        0 => String::new(),
+        _ => format!(
+            "; {}, {} free",
+            counted(snapshot.thread_blocks, "thread block"),
+            snapshot.thread_blocks_free
+        ),
+    };
     format!(
-        "{} ({}), up {hours}:{minutes:02}:{:02}; {}, {} free; {} on {}",
+        "{} ({}), up {hours}:{minutes:02}:{:02}; {}, {} free{blocks}; {} on {}",
         view.name,
         snapshot.process,
         seconds % 60,
@@ -92,13 +100,29 @@ pub(crate) fn cluster_line(cluster: &Cluster, spawns: f64) -> String {
         },
         cluster.unstarted,
         if cluster.unstarted == 1 { "is" } else { "are" },
-    )
+    ) + &cluster_extras(cluster)
+}
+
+/// What few clusters have: thread-locals of their own, and processors that others had to help.
+fn cluster_extras(cluster: &Cluster) -> String {
+    let sum = |count: fn(&Processor) -> u64| cluster.processors.iter().map(count).sum::<u64>();
+    let mut extras = String::new();
+    if cluster.own_thread_locals {
+        extras.push_str("; thread-locals of their own");
+    }
+    let (fibres, timers) = (sum(|one| one.rescued_fibres), sum(|one| one.rescued_timers));
+    if fibres + timers > 0 {
+        let (fibres, timers) = (counted(fibres, "fibre"), counted(timers, "timer"));
+        // A string takes it.
+        let _ = write!(extras, "; {fibres} and {timers} rescued");
+    }
+    extras
 }
 
 /// The cells of a cluster's processors, in the order of [`COLUMNS`].
 pub(crate) fn processors(view: &View, cluster: usize) -> Vec<[String; COLUMNS.len()]> {
     let each = view.snapshot.clusters[cluster].processors.iter();
-    let row = |(processor, rates): (&crate::snapshot::Processor, &Rates)| {
+    let row = |(processor, rates): (&Processor, &Rates)| {
         let rate = |rate: f64| format!("{rate:.0}");
         let spare = if processor.spare { "+" } else { "" };
         let utilisation = rates.utilisation.map(|part| format!("{:.1}", 100.0 * part));
@@ -165,4 +189,45 @@ pub(crate) fn group_line(group: &Group) -> String {
         _ => Ok(()),
     };
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Snapshot;
+
+    #[test]
+    fn what_few_clusters_have_is_told_of_them_only() {
+        let plain = cluster_line(&Cluster::default(), 0.0);
+        assert!(plain.ends_with("; 0 spawned/s"), "{plain}");
+        let processor = |rescued_fibres, rescued_timers| Processor {
+            rescued_fibres,
+            rescued_timers,
+            ..Processor::default()
+        };
+        let cluster = Cluster {
+            own_thread_locals: true,
+            processors: vec![processor(1, 2), processor(0, 5)],
+            ..Cluster::default()
+        };
+        let line = cluster_line(&cluster, 0.0);
+        let end = "; thread-locals of their own; 1 fibre and 7 timers rescued";
+        assert!(line.ends_with(end), "{line}");
+    }
+
+    #[test]
+    fn thread_blocks_are_told_where_there_have_been_some() {
+        let head_of = |thread_blocks_born| {
+            let now = Snapshot {
+                thread_blocks: 5,
+                thread_blocks_free: 2,
+                thread_blocks_born,
+                ..Snapshot::default()
+            };
+            head(&View::new("x", &Snapshot::default(), now))
+        };
+        assert!(!head_of(0).contains("thread block"), "{}", head_of(0));
+        let told = "; 0 stacks, 0 free; 5 thread blocks, 2 free; 0 blocking calls";
+        assert!(head_of(9).contains(told), "{}", head_of(9));
+    }
 }

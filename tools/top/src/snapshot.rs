@@ -19,6 +19,13 @@ pub(crate) struct Snapshot {
     pub(crate) stacks: u64,
     /// Stacks that no cluster has at hand.
     pub(crate) stacks_free: u64,
+    /// Thread blocks of fibres with thread-locals of their own.
+    pub(crate) thread_blocks: u64,
+    /// Thread blocks for fibres to come.
+    pub(crate) thread_blocks_free: u64,
+    /// Thread blocks that have been made, and that have been ended.
+    pub(crate) thread_blocks_born: u64,
+    pub(crate) thread_blocks_ended: u64,
     /// Calls that wait, or go on, on threads of their own.
     pub(crate) blocking_pending: u64,
     /// These threads.
@@ -36,6 +43,8 @@ pub(crate) struct Snapshot {
 pub(crate) struct Cluster {
     pub(crate) name: String,
     pub(crate) number: u64,
+    /// Whether its fibres have thread-locals of their own.
+    pub(crate) own_thread_locals: bool,
     /// Fibres that live.
     pub(crate) fibres: u64,
     /// Fibres that have not begun to run.
@@ -77,6 +86,14 @@ pub(crate) struct Processor {
     pub(crate) empty_polls: u64,
     pub(crate) events: u64,
     pub(crate) timers_fired: u64,
+    /// Thread blocks that fibres have begun with, and those of them that had been there before.
+    pub(crate) blocks_taken: u64,
+    pub(crate) blocks_renewed: u64,
+    /// What others did for it while it did not switch: fibres that they took, timers that they
+    /// fired, polls.
+    pub(crate) rescued_fibres: u64,
+    pub(crate) rescued_timers: u64,
+    pub(crate) rescue_polls: u64,
 }
 
 /// What fibres did at a look.

@@ -32,11 +32,16 @@ impl Doing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
     /// The processor lets the fibre go on, or run for the first time.
-    Run { fibre: u64, first: bool },
+    Run {
+        fibre: u64,
+        first: bool,
+    },
     /// The fibre has let others run, and is ready.
     Yield(u64),
     /// The running fibre waits.
-    Block { object: u64 },
+    Block {
+        object: u64,
+    },
     /// The fibre has ended.
     End(u64),
     /// The activity rests until it is made ready again.
@@ -56,15 +61,56 @@ pub(crate) enum What {
         spawned: bool,
     },
     /// The fibre has been taken from another processor.
-    Steal { fibre: u64, victim: u32 },
+    Steal {
+        fibre: u64,
+        victim: u32,
+    },
     /// So many events have been delivered, which took so many ticks.
-    Poll { took: u64, events: u64 },
+    Poll {
+        took: u64,
+        events: u64,
+    },
     /// The processor sleeps.
     Sleep,
     /// It is awake again.
-    Wake { by_thread: bool },
+    Wake {
+        by_thread: bool,
+    },
+    /// A thread block has been made, or so many have been ended.
+    BlockBorn,
+    BlocksEnded(u64),
+    /// Something has been done for a processor that did not switch.
+    Rescue(Rescue),
     /// A mark of the program; on the track of plain threads with the thread's number.
-    Mark { text: String, thread: Option<u32> },
+    Mark {
+        text: String,
+        thread: Option<u32>,
+    },
+}
+
+/// What others have done for a processor that did not switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rescue {
+    /// The number of its cluster, and its number there.
+    pub(crate) cluster: u64,
+    pub(crate) processor: u32,
+    /// Whether waits have ended there; else fibres were taken.
+    pub(crate) timers: bool,
+    /// How many fibres or waits.
+    pub(crate) count: u64,
+}
+
+impl Rescue {
+    /// What the word of the event says; `None`: it is of a kind that is not known.
+    fn of(word: u64) -> Option<Self> {
+        let what = word & 0xf;
+        (what < 2).then_some(Self {
+            cluster: word >> 44,
+            processor: (word >> 28 & 0xffff) as u32,
+            timers: what == 1,
+            count: word >> 4 & 0xff_ffff,
+        })
+    }
 }
 
 /// An event.
@@ -160,6 +206,9 @@ fn what(kind: u8, word: u64, is_processor: bool, parts: &mut Parts) -> Option<Wh
             parts.thread = Some(word as u32);
             return None;
         }
+        17 => What::BlockBorn,
+        18 => What::BlocksEnded(word),
+        19 => What::Rescue(Rescue::of(word)?),
         _ => return None,
     })
 }
@@ -189,6 +238,34 @@ mod tests {
             [mark("a longer mark", Some(33)), mark("short", None)]
         );
         assert_eq!(marks[1].at, 9);
+    }
+
+    #[test]
+    fn rescues_name_the_processor() {
+        let word = |what: u64| 3 << 44 | 2 << 28 | 70 << 4 | what;
+        let words = [
+            [19, word(0)],
+            [19, word(1)],
+            [19, word(7)],
+            [18, 5],
+            [17, 0],
+        ];
+        let whats = read(&words, false).into_iter().map(|event| event.what);
+        let rescue = |timers| {
+            What::Rescue(Rescue {
+                cluster: 3,
+                processor: 2,
+                timers,
+                count: 70,
+            })
+        };
+        let expected = [
+            rescue(false),
+            rescue(true),
+            What::BlocksEnded(5),
+            What::BlockBorn,
+        ];
+        assert!(whats.eq(expected));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! over before it begins, and takes no time. What began before the oldest event that is left is not
 //! known, so a run or a wait is counted only if its beginning is there.
 
-use crate::event::{self, Doing, Event, What};
+use crate::event::{self, Doing, Event, Rescue, What};
 use crate::file::{Clock, File};
 use std::collections::HashMap;
 
@@ -130,6 +130,10 @@ pub(crate) struct History {
     pub(crate) polls: Vec<(Span, u64)>,
     pub(crate) steals: Vec<Steal>,
     pub(crate) marks: Vec<Mark>,
+    /// How many thread blocks have been made, and how many have been ended.
+    pub(crate) blocks: [u64; 2],
+    /// What was done for processors that did not switch.
+    pub(crate) rescues: Vec<Rescue>,
 }
 
 /// What is known of a fibre at some time.
@@ -236,6 +240,12 @@ impl Teller {
                 };
                 self.history.polls.push((span, *events));
             }
+            What::BlockBorn => self.history.blocks[0] += 1,
+            What::BlocksEnded(count) => {
+                let ended = &mut self.history.blocks[1];
+                *ended = ended.saturating_add(*count);
+            }
+            What::Rescue(rescue) => self.history.rescues.push(*rescue),
             What::Sleep => self.processors[track].sleeps = Some(at),
             What::Wake { .. } => self.end_sleep(track, at),
             What::Mark { text, thread } => {

@@ -5,7 +5,7 @@ use crate::file::{File, Track};
 use crate::history::{Ended, History, Run, Scale, Waker};
 use crate::statistics::{Times, time};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Display, Write};
 use std::hash::Hash;
 
@@ -325,11 +325,39 @@ fn wakers(history: &History) -> String {
     format!("{line}; spawned: {spawned}")
 }
 
+/// How many thread blocks have come and gone, and what was done for processors that did not switch:
+/// a line for each, if there is any.
+fn extras(history: &History) -> String {
+    let mut lines = String::new();
+    let [born, ended] = history.blocks;
+    if [born, ended] != [0; 2] {
+        // A string takes it.
+        let _ = writeln!(lines, "thread blocks: {born} made, {ended} ended");
+    }
+    let mut by_processor: BTreeMap<(u64, u32), [u64; 2]> = BTreeMap::new();
+    for rescue in &history.rescues {
+        let counts = by_processor
+            .entry((rescue.cluster, rescue.processor))
+            .or_default();
+        let count = &mut counts[usize::from(rescue.timers)];
+        *count = count.saturating_add(rescue.count);
+    }
+    for ((cluster, processor), [fibres, timers]) in by_processor {
+        let _ = writeln!(
+            lines,
+            "processor {processor} of cluster {cluster} did not switch: {fibres} fibres were taken, \
+             {timers} timers fired by others"
+        );
+    }
+    lines
+}
+
 impl Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head(f)?;
         self.processors(f)?;
         writeln!(f, "{}", wakers(self.history))?;
+        f.write_str(&extras(self.history))?;
         self.longest_runs(f)?;
         self.all_waits(f)?;
         self.marks(f)

@@ -25,6 +25,7 @@ use crate::config::policy::{StealOrder, Stealing};
 use crate::config::settings::Settings;
 use crate::config::steal_orders::steal_orders;
 use crate::queue::Runnable;
+use crate::scheduler::counts::RescuerAction;
 use crate::scheduler::domain::Domain;
 use crate::trace::{self, TraceKind};
 use std::cell::{Cell, RefCell};
@@ -128,6 +129,9 @@ impl Thief {
         stats.steals_tried.add(1);
         let fibre = queue.steal().node()?;
         stats.steals.add(1);
+        if queue.is_stuck() {
+            domain.stats(victim).rescues.add(RescuerAction::Fibres, 1);
+        }
         self.record(domain, &fibre, victim);
         if let Stealing::Sticky { threshold } = domain.settings.stealing
             && domain.settings.moves_started
@@ -175,6 +179,7 @@ impl Thief {
                         let stats = domain.stats(self.index);
                         stats.steals_tried.add(1);
                         stats.steals.add(1);
+                        domain.stats(victim).rescues.add(RescuerAction::Fibres, 1);
                         self.record(domain, &fibre, victim);
                         return Some(fibre);
                     }

@@ -11,13 +11,50 @@ use rustix::io::Errno;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering, fence};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// No thread of the kernel's has a number as high as this (PID_MAX_LIMIT), or a higher one.
 const FIRST_NUMBER: i32 = 1 << 22;
 
 /// The number of the next block. The C library tells owners of mutexes by these numbers.
 static NEXT_NUMBER: AtomicI32 = AtomicI32::new(FIRST_NUMBER);
+
+/// How many blocks have been born, and how many have been ended.
+static BORN: AtomicU64 = AtomicU64::new(0);
+static ENDED: AtomicU64 = AtomicU64::new(0);
+
+/// The function that each thread calls when it has made or ended blocks.
+static LISTENER: OnceLock<fn(BlockEvent)> = OnceLock::new();
+
+/// What a listener is told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BlockEvent {
+    /// A block has been born.
+    Born,
+    /// So many have been ended.
+    Ended(u64),
+}
+
+/// How many blocks have been born, and how many have been ended.
+pub(in crate::stack) fn counts() -> [u64; 2] {
+    // Ends first: a block that is born and ended in between is then counted as there.
+    let ended = ENDED.load(Ordering::Acquire);
+    [BORN.load(Ordering::Acquire), ended]
+}
+
+/// From now on each thread that has made or ended blocks calls this function, or the one that was
+/// given first.
+pub(crate) fn listen(listener: fn(BlockEvent)) {
+    let _ = LISTENER.set(listener);
+}
+
+/// Tells the listener.
+fn tell(change: BlockEvent) {
+    if let Some(listener) = LISTENER.get() {
+        listener(change);
+    }
+}
 
 /// What a thread and its creator tell each other at birth.
 struct Birth {
@@ -47,6 +84,8 @@ pub(super) fn give_birth(stack: &Stack) -> Result<ThreadBlock, StackError> {
         // The C library has put it elsewhere, where it stays.
         return Err(StackError::NoThread(Errno::INVAL));
     }
+    BORN.fetch_add(1, Ordering::Release);
+    tell(BlockEvent::Born);
     let layout = layout::known();
     if let Some(sequences) = layout.sequences {
         // The number of the CPU where a sequence starts, and that of the CPU: there is none, so the
@@ -159,6 +198,7 @@ fn wait_until_cleared(word: &AtomicU32) {
 pub(super) fn end(stacks: &[Stack]) {
     /// How many at a time, as each has a kernel thread meanwhile.
     const AT_ONCE: usize = 16;
+    let mut ended = 0;
     for some in stacks.chunks(AT_ONCE) {
         // The kernel clears each when the block is gone.
         let here: [AtomicU32; AT_ONCE] = [const { AtomicU32::new(0) }; AT_ONCE];
@@ -166,8 +206,13 @@ pub(super) fn end(stacks: &[Stack]) {
         each().for_each(|(stack, here)| begin_end(stack, here));
         for (stack, here) in each().filter(|(_, here)| here.load(Ordering::Relaxed) != NOBODY) {
             wait_until_cleared(here);
-            stack.thread_word().store(0, Ordering::Relaxed);
+            let block = stack.thread_word().swap(0, Ordering::Relaxed);
+            ended += u64::from(block != 0);
         }
+    }
+    ENDED.fetch_add(ended, Ordering::Release);
+    if ended > 0 {
+        tell(BlockEvent::Ended(ended));
     }
 }
 

@@ -3,19 +3,25 @@
 use crate::arch;
 use crate::stack::slab::Stack;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicIsize, Ordering};
 
-/// Whether any stack has had a block.
-static EXIST: AtomicBool = AtomicBool::new(false);
+/// Where blocks have the word of [`ThreadBlock::departed`], from their thread pointers on. Zero, as
+/// long as no stack has had a block. Debuggers read it, too.
+pub(crate) static DEPARTED_PLACE: AtomicIsize = AtomicIsize::new(0);
 
 /// Whether any stack has had a block.
 pub(super) fn exist() -> bool {
-    EXIST.load(Ordering::Relaxed)
+    DEPARTED_PLACE.load(Ordering::Relaxed) != 0
 }
 
 /// Notes that there is one.
 pub(super) fn note_exist() {
-    EXIST.store(true, Ordering::Relaxed);
+    DEPARTED_PLACE.store(departed_place(), Ordering::Relaxed);
+}
+
+/// Where blocks have that word, which is not at their thread pointers.
+fn departed_place() -> isize {
+    arch::current_place() + arch::DEPARTED
 }
 
 /// A thread control block, by its thread pointer.
@@ -63,7 +69,7 @@ impl ThreadBlock {
 
     /// The word with the stack pointer that the block's kernel thread left.
     pub(super) fn departed(self) -> *mut usize {
-        self.at(arch::current_place() + arch::DEPARTED)
+        self.at(departed_place())
     }
 
     /// Where a fibre's stack begins below it: a multiple of 16.

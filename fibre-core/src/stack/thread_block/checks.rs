@@ -75,7 +75,7 @@ fn check() -> Result<(), InitError> {
 /// Tries all with a computation on this stack, which is returned.
 fn try_with(stack: Stack, images: &Images) -> (Stack, Result<(), InitError>) {
     let (stack, block) = match as_thread(stack, images) {
-        Ok(both) => both,
+        Ok((stack, block, _)) => (stack, block),
         Err((stack, error)) => return (stack, Err(error.into())),
     };
     let mutex = ErrorChecking::new();

@@ -46,7 +46,9 @@ mod layout;
 mod store;
 mod take;
 
-pub(crate) use block::ThreadBlock;
+pub(in crate::stack) use birth::counts;
+pub(crate) use birth::{BlockEvent, listen};
+pub(crate) use block::{DEPARTED_PLACE, ThreadBlock};
 pub(crate) use checks::prepare;
 pub(crate) use ending::{end_of_thread, reset_thread};
 pub(crate) use images::Images;

@@ -10,7 +10,8 @@ use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
 /// Gives a stack, which nobody uses, a block like that of a new thread, or takes another stack of
-/// its class that has one. `images` are the caller's. May block the thread for some 50 µs.
+/// its class that has one. `images` are the caller's. May block the thread for some 50 µs. Also
+/// returns whether the block is a new one.
 ///
 /// # Errors
 ///
@@ -18,10 +19,10 @@ use std::sync::atomic::Ordering;
 pub(crate) fn as_thread(
     stack: Stack,
     images: &Images,
-) -> Result<(Stack, ThreadBlock), (Stack, StackError)> {
+) -> Result<(Stack, ThreadBlock, bool), (Stack, StackError)> {
     let stack = exchange(stack);
     match become_thread(&stack, images) {
-        Ok(block) => Ok((stack, block)),
+        Ok((block, is_new)) => Ok((stack, block, is_new)),
         Err(error) => Err((stack, error)),
     }
 }
@@ -39,15 +40,15 @@ fn exchange(stack: Stack) -> Stack {
 }
 
 /// Gives the stack, which nobody uses, a block like that of a new thread. `images` are the
-/// caller's.
+/// caller's. Also returns whether it is a new one.
 ///
 /// # Errors
 ///
 /// [`StackError::NoThread`], when there cannot be another thread.
-fn become_thread(stack: &Stack, images: &Images) -> Result<ThreadBlock, StackError> {
+fn become_thread(stack: &Stack, images: &Images) -> Result<(ThreadBlock, bool), StackError> {
     if let Some(block) = stack.block() {
         if images.renew(block) {
-            return Ok(block);
+            return Ok((block, false));
         }
         birth::end(std::slice::from_ref(stack));
         if stack.block().is_some() {
@@ -59,5 +60,5 @@ fn become_thread(stack: &Stack, images: &Images) -> Result<ThreadBlock, StackErr
     stack
         .thread_word()
         .store(block.thread_pointer(), Ordering::Relaxed);
-    Ok(block)
+    Ok((block, true))
 }

@@ -30,11 +30,12 @@ const THREAD_LOCAL_HOME: &str = "fibre-core/src";
 
 /// Programs as users write them, which may have thread-locals of their own: tests of what becomes
 /// of these.
-const THREAD_LOCAL_USERS: [&str; 4] = [
+const THREAD_LOCAL_USERS: [&str; 5] = [
     "tests/bounds/soundness",
     "tests/running/switch_hooks.rs",
     "examples/fibre-examples/tests/mixups.rs",
     "tests/running/thread_locals",
+    "tests/gdb/thread_locals.rs",
 ];
 
 /// The only file that reads the environment, and knows when that counts.
