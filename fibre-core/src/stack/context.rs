@@ -228,9 +228,9 @@ impl Context {
         self.stack.owner_word()
     }
 
-    /// The address where its stack begins, the highest one.
+    /// The address where its frames begin, the highest one: below its block, if it has one.
     pub(crate) fn root(&self) -> usize {
-        self.stack.base().get()
+        self.stack.free_base()
     }
 
     /// Where the computation has left its stack, and the address where it goes on. A hint, if a
