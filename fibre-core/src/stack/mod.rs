@@ -71,5 +71,6 @@ pub(crate) use statistics::stack_counts;
 pub use statistics::{StackClass, StackCounts, stack_statistics};
 pub(crate) use statistics::{bounds_at, depth_at};
 pub(crate) use thread_block::{
-    Images, ThreadBlock, as_thread, end_of_thread, prepare as prepare_threads, reset_thread,
+    Images, ThreadBlock, as_thread, end_of_thread, end_thread_locals, forget_values,
+    prepare as prepare_threads, reset_thread,
 };
