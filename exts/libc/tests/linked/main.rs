@@ -14,8 +14,9 @@
 
 use fibre_core::{Cluster, sleep, spawn, yield_now};
 use fibre_libc as _;
+use std::cell::Cell;
 use std::ffi::c_int;
-use std::io::{Read, Write, pipe};
+use std::io::{ErrorKind, Read, Write, pipe};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
@@ -86,7 +87,7 @@ fn main() {
     let builder = Cluster::builder().processors(1).max_spare_processors(0);
     let cluster = builder.build().unwrap();
     let told = cluster.spawn(tell).join().unwrap();
-    println!("{told}");
+    println!("{told}, thread-locals {}", of_thread_locals());
     cluster.stop();
     spawn(|| sleep(Duration::from_secs(3600)));
 }
@@ -107,6 +108,36 @@ fn tell() -> String {
     assert_eq!((socket, lock), ("fibre", "fibre"));
     let reaches = fibre_libc::reaches_shared_libraries();
     format!("socket {socket}, lock {lock}, library {library}, reaches {reaches}")
+}
+
+/// What has the thread-locals of a cluster that gives each fibre its own: the fibre. Where there
+/// cannot be such a cluster, it says why.
+fn of_thread_locals() -> &'static str {
+    thread_local!(static NUMBER: Cell<usize> = const { Cell::new(0) });
+    // SAFETY: the fibres below tie no memory to a kernel thread.
+    let builder = unsafe { Cluster::builder().processors(1).own_thread_locals() };
+    let cluster = match builder.build() {
+        Ok(cluster) => cluster,
+        Err(error) => {
+            let why = "fibres cannot have thread-locals of their own here: the program is not \
+                       linked with glibc as a shared library";
+            assert_eq!(
+                (error.kind(), &*error.to_string()),
+                (ErrorKind::Unsupported, why)
+            );
+            return "refused";
+        }
+    };
+    let fibres = [1, 2].map(|number| {
+        cluster.spawn(move || {
+            NUMBER.set(number);
+            yield_now();
+            NUMBER.get() == number
+        })
+    });
+    let own = fibres.map(|fibre| fibre.join().unwrap()) == [true; 2];
+    cluster.stop();
+    if own { "fibre" } else { "processor" }
 }
 
 /// What a read of std's from a socket blocks.
