@@ -423,6 +423,33 @@ fn cancellation_is_not_inherited() {
     });
 }
 
+/// A fibre that would end its thread, and with it a processor, ends the process with a word.
+#[test]
+fn ends_of_threads_from_within_are_refused() {
+    use std::os::unix::process::ExitStatusExt;
+    unsafe extern "C-unwind" {
+        fn pthread_exit(value: *mut c_void) -> !;
+    }
+    if !plays("leaves") {
+        let output = spawn_child("leaves", &[]);
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT));
+        let said = errors(&output);
+        // glibc's word, or that of Rust, as the unwinding ends at the fibre's root; or the runtime's.
+        let words = [
+            "exception not rethrown",
+            "cannot catch foreign exceptions",
+            "pthread_exit in a fibre",
+        ];
+        assert!(words.iter().any(|word| said.contains(word)), "{said}");
+        return;
+    }
+    support::process::end_after(Duration::from_secs(60));
+    let cluster = moving().processors(2).build().unwrap();
+    // SAFETY: what it unwinds has nothing to drop.
+    let fibre = cluster.spawn(|| unsafe { pthread_exit(ptr::null_mut()) });
+    let _: Result<(), _> = fibre.join();
+}
+
 /// Calls that hand a fibre's number to the kernel fail, and change nothing of any thread: whether
 /// they are about the caller or about another fibre. docs/THREAD_LOCALS.md has the table.
 #[test]

@@ -6,7 +6,6 @@
 /* flags: -std=c++17 -DFIBRE_MAIN -DBY_RETURN */
 /* flags: -std=c++17 -DFIBRE_MAIN -DIN_A_THREAD */
 /* ends: exit 5 */
-/* mutant: thread_local static */
 
 struct Static {
     int objects = 0;
