@@ -434,7 +434,7 @@ fn ends_of_threads_from_within_are_refused() {
         let output = spawn_child("leaves", &[]);
         assert_eq!(output.status.signal(), Some(libc::SIGABRT));
         let said = errors(&output);
-        // glibc's word, or that of Rust, as the unwinding ends at the fibre's root; or the runtime's.
+        // glibc's word, or that of Rust, as unwinding ends at the fibre's root; or the runtime's.
         let words = [
             "exception not rethrown",
             "cannot catch foreign exceptions",
