@@ -294,6 +294,11 @@ typedef struct fibre_config_t {
      switch, plus one.
      */
     unsigned int max_spare;
+    /*
+     1 if each fibre has thread-locals of its own: to the language and to the C library it is a
+     thread (docs/c/thread-locals.md). Not together with `fibres_stay`.
+     */
+    int own_thread_locals;
 } fibre_config_t;
 
 /*

@@ -70,6 +70,9 @@ pub struct fibre_config_t {
     /// The most spare processors, which run what all others are kept from by fibres that do not
     /// switch, plus one.
     pub max_spare: c_uint,
+    /// 1 if each fibre has thread-locals of its own: to the language and to the C library it is a
+    /// thread (docs/c/thread-locals.md). Not together with `fibres_stay`.
+    pub own_thread_locals: c_int,
 }
 
 /// Reads a field, unless it is beyond what the program knows.
@@ -95,9 +98,13 @@ unsafe fn builder(config: *const fibre_config_t) -> Option<ClusterBuilder> {
         if field!(config, size).is_none_or(|size| size < size_of::<usize>()) {
             return None;
         }
-        let mut builder = match field!(config, fibres_stay) {
-            Some(1..) => init::builder_of_fibres_that_stay(),
-            _ => builder,
+        let is_set = |field: Option<c_int>| matches!(field, Some(1..));
+        let stay = is_set(field!(config, fibres_stay));
+        let mut builder = match is_set(field!(config, own_thread_locals)) {
+            true if stay => return None,
+            true => init::builder_of_threads(),
+            false if stay => init::builder_of_fibres_that_stay(),
+            false => builder,
         };
         let microseconds = |plus_one: c_long| Duration::from_micros(plus_one.unsigned_abs() - 1);
         /// Has the builder set what a field says, unless that is zero.

@@ -6,9 +6,9 @@
 //! none of them may have anything to drop: that is why calls that may end in cancellation leave
 //! from their outermost frame.
 //!
-//! Once a fibre has returned, or gone back, nothing cancels it any more. The destructors of its
-//! keys run in a call of `enter` of their own, so `fibre_exit` in a destructor ends only that
-//! destructor.
+//! Once a fibre has returned, or gone back, nothing cancels it any more. Its destructors run in
+//! calls of `enter` of their own, so `fibre_exit` in a destructor ends only that destructor. They
+//! run in the order that threads of the system have ([`end_values`]).
 //!
 //! `enter` tells unwinders that it is the end of the stack, so an uncaught exception ends a C++
 //! program by `std::terminate`, where it was thrown, as it does in a thread.
@@ -16,8 +16,12 @@
 use crate::arch::{enter, escape};
 use crate::init;
 use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
-use fibre_core::internal::{abort_with, blocks_signals, end_locals, has_locals, raise_shield};
+use fibre_core::internal::{
+    abort_with, blocks_signals, end_locals, end_own_thread, end_own_thread_locals, has_locals,
+    has_own_thread_locals, raise_shield,
+};
 use fibre_core::is_forked_child;
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -48,26 +52,82 @@ pub unsafe fn call(record: &Record, start: fibre_start_t, argument: *mut c_void)
     result
 }
 
-/// Calls the destructors of the fibre's keys; returns its result, or what one of them has ended
-/// with instead.
+/// Calls the destructors of the fibre, as the end of a thread does: of its thread-locals, if they
+/// are its own, then of its keys, then of keys of the system's that code has used which is not
+/// mapped. Returns the fibre's result, or what one of them has ended with instead.
 ///
 /// # Safety
 ///
 /// The record is the calling fibre's.
 pub unsafe fn end_values(record: &Record, mut result: *mut c_void) -> *mut c_void {
-    // Once, unless a destructor is left by an escape.
-    while has_locals() {
-        // SAFETY: values can be ended at any time.
-        result = unsafe { call(record, Some(end_each), result) };
+    // SAFETY: passed on. Frames that could have borrowed a value have been left for good.
+    unsafe {
+        result = end_thread_locals(record, result);
+        loop {
+            // Once, unless a destructor is left by an escape.
+            while has_locals() {
+                result = until_done(record, result, || end_locals());
+            }
+            if !has_own_thread_locals() {
+                return result;
+            }
+            result = until_done(record, result, || end_own_thread());
+            if !has_locals() {
+                return result;
+            }
+        }
     }
-    result
 }
 
-/// Calls destructors, and returns what it is given.
-unsafe extern "C-unwind" fn end_each(result: *mut c_void) -> *mut c_void {
-    // SAFETY: frames that could have borrowed a value have been left for good.
-    unsafe { end_locals() };
-    result
+/// Calls the destructors of the fibre's thread-locals, if they are its own; returns as
+/// [`end_values`] does.
+///
+/// # Safety
+///
+/// As for [`end_values`].
+pub unsafe fn end_thread_locals(record: &Record, result: *mut c_void) -> *mut c_void {
+    if !has_own_thread_locals() {
+        return result;
+    }
+    // SAFETY: passed on. Frames that could have borrowed a value have been left for good.
+    unsafe { until_done(record, result, || end_own_thread_locals()) }
+}
+
+/// Calls `step`, which calls destructors, until none of them has left it by an escape; returns the
+/// result, or what one of them has ended with instead.
+///
+/// # Safety
+///
+/// As for [`end_values`]; `step` may be called again for what is left, and has nothing to drop.
+unsafe fn until_done(record: &Record, mut result: *mut c_void, step: fn()) -> *mut c_void {
+    let taken = Step {
+        take: step,
+        is_done: Cell::new(false),
+    };
+    loop {
+        let argument = ptr::from_ref(&taken).cast_mut().cast();
+        // SAFETY: passed on.
+        let left_with = unsafe { call(record, Some(take), argument) };
+        if taken.is_done.get() {
+            return result;
+        }
+        result = left_with;
+    }
+}
+
+/// Something to do that an escape may leave.
+struct Step {
+    take: fn(),
+    is_done: Cell<bool>,
+}
+
+/// Does a [`Step`].
+unsafe extern "C-unwind" fn take(step: *mut c_void) -> *mut c_void {
+    // SAFETY: it is in a frame of `until_done`, which waits for this.
+    let step = unsafe { &*step.cast::<Step>() };
+    (step.take)();
+    step.is_done.set(true);
+    ptr::null_mut()
 }
 
 /// From now on nothing cancels the fibre: it tidies up.
@@ -187,10 +247,13 @@ fn refuse_elsewhere() {
 /// Ends a forked child, whose only thread ends: it has no fibres to wait for, and no joiner to
 /// tell.
 pub fn end_child() -> ! {
-    // SAFETY: no frame above goes on.
-    unsafe { end_locals() };
-    // SAFETY: no frame above goes on.
-    unsafe { libc::exit(0) }
+    // SAFETY: no frame above goes on. In the order of `end_values`.
+    unsafe {
+        end_own_thread_locals();
+        end_locals();
+        end_own_thread();
+        libc::exit(0)
+    }
 }
 
 /// `pthread_exit`: ends the calling fibre with a result, after its cleanup handlers and before its

@@ -16,6 +16,7 @@
 use crate::reserve;
 use fibre_core::internal::{
     Frozen, caller_id, exit_in_place, freeze, live_fibres, notice_thread_ends_by, start_helper,
+    warn,
 };
 use fibre_core::{Cluster, ClusterBuilder};
 use fibre_inspect::begin_with_first_cluster;
@@ -57,16 +58,19 @@ pub fn cluster() -> io::Result<&'static Cluster> {
         prepare();
         builder()
     })
-    .inspect_err(tell_of_nonsense)?;
+    .inspect_err(tell_of)?;
     STARTED.store(true, Ordering::Relaxed);
     Ok(cluster)
 }
 
-/// Says what is wrong with the environment, for which C programs are told no more than an error's
-/// number.
-fn tell_of_nonsense(error: &io::Error) {
+/// Says why there is no cluster where C programs are told no more than an error's number: what is
+/// wrong with the environment, or, once, what fibres with thread-locals of their own lack here.
+fn tell_of(error: &io::Error) {
+    static LACKS: Once = Once::new();
     if fibre_core::internal::is_nonsense(error) {
         fibre_core::internal::complain();
+    } else if error.kind() == io::ErrorKind::Unsupported && !fibre_core::is_forked_child() {
+        LACKS.call_once(|| warn(format_args!("{error}")));
     }
 }
 
@@ -82,7 +86,7 @@ pub fn start(builder: ClusterBuilder) -> io::Result<bool> {
         started = true;
         builder
     })
-    .inspect_err(tell_of_nonsense)?;
+    .inspect_err(tell_of)?;
     Ok(started)
 }
 
@@ -93,7 +97,7 @@ pub fn start(builder: ClusterBuilder) -> io::Result<bool> {
 /// When its threads cannot be started; and in a forked child.
 pub fn another(builder: ClusterBuilder) -> io::Result<Cluster> {
     prepare();
-    builder.build().inspect_err(tell_of_nonsense)
+    builder.build().inspect_err(tell_of)
 }
 
 /// What C programs run in, unless they say otherwise.
@@ -104,7 +108,14 @@ pub fn builder() -> ClusterBuilder {
     unsafe { builder_of_fibres_that_stay().move_started_fibres() }
 }
 
-/// The same, but that fibres which have started stay on their processors.
+/// The same, with thread-locals of each fibre's own.
+pub fn builder_of_threads() -> ClusterBuilder {
+    // SAFETY: C programs promise it by asking for it, in the words of docs/c/thread-locals.md;
+    // nothing of ours ties memory to a kernel thread.
+    unsafe { builder_of_fibres_that_stay().own_thread_locals() }
+}
+
+/// The same as [`builder`], but that fibres which have started stay on their processors.
 pub fn builder_of_fibres_that_stay() -> ClusterBuilder {
     Cluster::builder().stack_size(stack_size())
 }

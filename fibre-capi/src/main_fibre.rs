@@ -12,7 +12,8 @@
 //! That thread runs the handlers of signals that are sent to the process, so meanwhile it blocks
 //! the signals that the fibre wants to have blocked.
 //!
-//! A return from `main` ends the process, so its keys' destructors are not called then.
+//! A return from `main` ends the process, so its keys' destructors are not called then. Those of
+//! its thread-locals are, if they are the fibre's own, before those of static objects.
 
 use crate::attr::fibre_attr_t;
 use crate::exit::{self, fibre_exit};
@@ -177,7 +178,11 @@ unsafe extern "C-unwind" fn run(argument: *mut c_void) -> *mut c_void {
     let mut result = unsafe { exit::call(record, Some(run_main), argument) };
     if call.code.get().is_some() {
         // SAFETY: frames that could have borrowed a value have been left, and the process ends.
-        unsafe { forget_locals() };
+        // `exit` does the same for the initial thread.
+        unsafe {
+            result = exit::end_thread_locals(record, result);
+            forget_locals();
+        }
     } else {
         // SAFETY: frames that could have borrowed a value have been left.
         result = unsafe { exit::end_values(record, result) };

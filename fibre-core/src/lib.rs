@@ -116,6 +116,7 @@ pub mod internal {
         processor::{
             ProcessorLocal, Turn, WakeHints, fetch_all, spread_next_spawn, with_processor_local,
         },
+        spawn::ending::{end_own_thread, end_own_thread_locals, has_own_thread_locals},
         stack::{GUARD_SIZE, MIN_STACK_SIZE, on_stack_overflow},
         sync::asymmetric::Asymmetric,
         sync::segmented::SegmentedVec,

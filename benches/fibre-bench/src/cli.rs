@@ -287,7 +287,10 @@ struct Share {
 impl Share {
     /// Those of a list.
     fn of<T>(self, all: Vec<T>) -> Vec<T> {
-        all.into_iter().skip(self.first).step_by(self.step).collect()
+        all.into_iter()
+            .skip(self.first)
+            .step_by(self.step)
+            .collect()
     }
 }
 

@@ -9,9 +9,11 @@
 //! values. If a cluster was built with the `unsafe` opt-in to move started fibres, that opt-in's
 //! contract covers these values, as it covers data on the fibres' stacks.
 
+use crate::fibre::ControlBlock;
 use crate::fibre::local_table::{Key, Locals};
 use crate::fibre::switch_hooks::SwitchedFibre;
-use crate::processor::with_running;
+use crate::processor::{Processor, with_running};
+use crate::stack::forget_values;
 use crate::sys::current;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -381,7 +383,8 @@ pub unsafe fn end_locals() {
 }
 
 /// Forgets the values of the calling fibre, without calling their destructors: for a fibre that
-/// ends together with the process. The values of a plain thread stay.
+/// ends together with the process. Where its thread-locals are its own, that includes its values of
+/// the C library's keys. The values of a plain thread stay.
 ///
 /// # Safety
 ///
@@ -392,7 +395,15 @@ pub unsafe fn end_locals() {
 /// fibre_core::internal::forget_locals();
 /// ```
 pub unsafe fn forget_locals() {
-    let _ = with_running(|fibre| fibre.locals.forget());
+    let is_thread = |here: &Processor| here.domain().settings.own_thread_locals;
+    let forget = |fibre: &ControlBlock| {
+        fibre.locals.forget();
+        if Processor::here(is_thread) == Some(true) {
+            // SAFETY: the caller's promise; each fibre of such a cluster has a block.
+            unsafe { forget_values() };
+        }
+    };
+    let _ = with_running(forget);
 }
 
 /// Ends the values of a thread that ends, and frees their table.

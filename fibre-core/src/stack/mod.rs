@@ -71,6 +71,6 @@ pub(crate) use statistics::stack_counts;
 pub use statistics::{StackClass, StackCounts, ThreadBlockCounts, stack_statistics};
 pub(crate) use statistics::{bounds_at, depth_at};
 pub(crate) use thread_block::{
-    BlockEvent, DEPARTED_PLACE, Images, ThreadBlock, as_thread, end_of_thread,
-    listen as listen_to_blocks, prepare as prepare_threads, reset_thread,
+    BlockEvent, DEPARTED_PLACE, Images, ThreadBlock, as_thread, end_of_thread, end_thread_locals,
+    forget_values, listen as listen_to_blocks, prepare as prepare_threads, reset_thread,
 };

@@ -86,12 +86,22 @@ unsafe impl Sync for Mutex {}
 
 impl Mutex {
     fn new(kind: i32) -> Self {
+        Self::made(kind, libc::PTHREAD_MUTEX_STALLED)
+    }
+
+    /// A mutex that knows when its owner has ended.
+    fn robust() -> Self {
+        Self::made(libc::PTHREAD_MUTEX_ERRORCHECK, libc::PTHREAD_MUTEX_ROBUST)
+    }
+
+    fn made(kind: i32, robust: i32) -> Self {
         let mutex = Box::new(Cell::new(MaybeUninit::uninit()));
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: room for both.
         unsafe {
             libc::pthread_mutexattr_init(attributes.as_mut_ptr());
             libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), kind);
+            libc::pthread_mutexattr_setrobust(attributes.as_mut_ptr(), robust);
             libc::pthread_mutex_init(mutex.as_ptr().cast(), attributes.as_ptr());
         }
         Self(mutex)
@@ -143,6 +153,49 @@ fn mutexes_know_their_owner() {
             assert_eq!(recursive.unlock(), libc::EPERM);
         });
         crowd(20, &body);
+    });
+}
+
+/// A robust mutex that a fibre holds at its end is given up as a thread's is: the next owner is
+/// told, be it one that waits, a fibre or a thread.
+#[test]
+fn robust_mutexes_outlive_their_owners() {
+    for_each_kind(|_| {
+        for is_thread in [false, true] {
+            let mutex = Arc::new(Mutex::robust());
+            let (theirs, held) = (Arc::clone(&mutex), Arc::new(AtomicUsize::new(0)));
+            let tell = Arc::clone(&held);
+            let owner = fibre::spawn(move || {
+                let other = Mutex::robust();
+                assert_eq!([theirs.lock(), other.lock()], [0, 0]);
+                fibre::yield_now();
+                assert_eq!([other.lock(), other.unlock()], [libc::EDEADLK, 0]);
+                tell.store(1, Ordering::Release);
+                while tell.load(Ordering::Acquire) != 2 {
+                    fibre::yield_now();
+                }
+            });
+            support::eventually(|| held.load(Ordering::Acquire) == 1);
+            let theirs = Arc::clone(&mutex);
+            let take = move || {
+                let told = theirs.lock();
+                // SAFETY: the caller has locked it.
+                let repaired = unsafe { libc::pthread_mutex_consistent(theirs.0.as_ptr().cast()) };
+                [told, repaired, theirs.unlock()]
+            };
+            let waits = is_thread.then(|| std::thread::spawn(take.clone()));
+            held.store(2, Ordering::Release);
+            owner.join().unwrap();
+            let taken = match waits {
+                Some(thread) => thread.join().unwrap(),
+                None => fibre::spawn(take).join().unwrap(),
+            };
+            assert_eq!(taken, [libc::EOWNERDEAD, 0, 0]);
+            // The next fibre with the block holds none.
+            let next = Arc::clone(&mutex);
+            let again = fibre::spawn(move || [next.lock(), next.unlock()]);
+            assert_eq!(again.join().unwrap(), [0, 0]);
+        }
     });
 }
 
@@ -368,6 +421,99 @@ fn cancellation_is_not_inherited() {
                 .unwrap();
         }
     });
+}
+
+/// A fibre that would end its thread, and with it a processor, ends the process with a word.
+#[test]
+fn ends_of_threads_from_within_are_refused() {
+    use std::os::unix::process::ExitStatusExt;
+    unsafe extern "C-unwind" {
+        fn pthread_exit(value: *mut c_void) -> !;
+    }
+    if !plays("leaves") {
+        let output = spawn_child("leaves", &[]);
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT));
+        let said = errors(&output);
+        // glibc's word, or that of Rust, as unwinding ends at the fibre's root; or the runtime's.
+        let words = [
+            "exception not rethrown",
+            "cannot catch foreign exceptions",
+            "pthread_exit in a fibre",
+        ];
+        assert!(words.iter().any(|word| said.contains(word)), "{said}");
+        return;
+    }
+    support::process::end_after(Duration::from_secs(60));
+    let cluster = moving().processors(2).build().unwrap();
+    // SAFETY: what it unwinds has nothing to drop.
+    let fibre = cluster.spawn(|| unsafe { pthread_exit(ptr::null_mut()) });
+    let _: Result<(), _> = fibre.join();
+}
+
+/// Calls that hand a fibre's number to the kernel fail, and change nothing of any thread: whether
+/// they are about the caller or about another fibre. docs/THREAD_LOCALS.md has the table.
+#[test]
+fn calls_that_name_a_fibre_fail() {
+    for_each_kind(|_| {
+        // SAFETY: asks for the caller's handle, here and below.
+        let own = unsafe { libc::pthread_self() };
+        let over = Arc::new(AtomicUsize::new(0));
+        let (told, end) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&over));
+        let tell = Arc::clone(&told);
+        let other = fibre::spawn(move || {
+            // SAFETY: as above.
+            tell.store(unsafe { libc::pthread_self() } as usize, Ordering::Release);
+            while end.load(Ordering::Acquire) == 0 {
+                fibre::yield_now();
+            }
+        });
+        support::eventually(|| told.load(Ordering::Acquire) != 0);
+        let others = told.load(Ordering::Acquire) as libc::pthread_t;
+        assert_ne!(own, others);
+        for thread in [own, others] {
+            fail(thread);
+        }
+        // SAFETY: handles of fibres that are there; no signal is sent.
+        unsafe {
+            assert_eq!(libc::pthread_kill(own, 0), 0);
+            assert_eq!(libc::pthread_kill(others, 0), libc::ESRCH);
+            assert_ne!(libc::pthread_setname_np(others, c"name".as_ptr()), 0);
+        }
+        over.store(1, Ordering::Release);
+        other.join().unwrap();
+    });
+}
+
+/// Asserts that calls on this fibre fail.
+fn fail(thread: libc::pthread_t) {
+    let (mut attributes, mut clock, mut policy) = (MaybeUninit::uninit(), 0, 0);
+    let mut time = MaybeUninit::uninit();
+    let mut priority = libc::sched_param { sched_priority: 0 };
+    let value = libc::sigval {
+        sival_ptr: ptr::null_mut(),
+    };
+    let size = size_of::<libc::cpu_set_t>();
+    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: a fibre that is there, and places of this frame.
+    unsafe {
+        let failed = [
+            libc::pthread_getattr_np(thread, attributes.as_mut_ptr()),
+            libc::pthread_getaffinity_np(thread, size, set.as_mut_ptr()),
+            libc::pthread_setaffinity_np(thread, size, set.as_ptr()),
+            libc::pthread_setschedparam(thread, libc::SCHED_OTHER, &raw const priority),
+            libc::pthread_setschedprio(thread, 0),
+            libc::pthread_sigqueue(thread, libc::SIGURG, value),
+            libc::pthread_getschedparam(thread, &raw mut policy, &raw mut priority),
+        ];
+        assert!(failed.iter().all(|error| *error != 0), "{failed:?}");
+        // No thread with block and stack that somebody could wait for.
+        assert_eq!(libc::pthread_join(thread, ptr::null_mut()), libc::EINVAL);
+        assert_eq!(libc::pthread_detach(thread), libc::EINVAL);
+        // glibc makes a clock of any number; there is none of this one.
+        let clock_fails = libc::pthread_getcpuclockid(thread, &raw mut clock) != 0
+            || libc::clock_gettime(clock, time.as_mut_ptr()) != 0;
+        assert!(clock_fails);
+    }
 }
 
 unsafe extern "C" {

@@ -135,8 +135,7 @@ impl<'a> Driver<'a> {
 
     /// Draws when a connection stalls first.
     fn set_stall(&mut self, index: usize) {
-        if let (Some(stalls), Some(connection)) =
-            (&self.plan.stalls, &mut self.connections[index])
+        if let (Some(stalls), Some(connection)) = (&self.plan.stalls, &mut self.connections[index])
         {
             let mean = stalls.mean.as_secs_f64();
             let first = Duration::from_secs_f64(self.random.exponential(mean));

@@ -15,7 +15,7 @@
 use fibre_core::{Cluster, sleep, spawn, yield_now};
 use fibre_libc as _;
 use std::ffi::c_int;
-use std::io::{Read, Write, pipe};
+use std::io::{ErrorKind, Read, Write, pipe};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
@@ -38,6 +38,7 @@ static RUNS: AtomicU64 = AtomicU64::new(0);
 unsafe extern "C" {
     fn alarm(seconds: u32) -> u32;
     fn atexit(function: extern "C" fn()) -> c_int;
+    fn pthread_self() -> usize;
     #[link_name = "pipe"]
     fn pipe_of_numbers(ends: *mut c_int) -> c_int;
     fn read(fd: c_int, bytes: *mut u8, count: usize) -> isize;
@@ -86,7 +87,7 @@ fn main() {
     let builder = Cluster::builder().processors(1).max_spare_processors(0);
     let cluster = builder.build().unwrap();
     let told = cluster.spawn(tell).join().unwrap();
-    println!("{told}");
+    println!("{told}, thread-locals {}", of_thread_locals());
     cluster.stop();
     spawn(|| sleep(Duration::from_secs(3600)));
 }
@@ -107,6 +108,33 @@ fn tell() -> String {
     assert_eq!((socket, lock), ("fibre", "fibre"));
     let reaches = fibre_libc::reaches_shared_libraries();
     format!("socket {socket}, lock {lock}, library {library}, reaches {reaches}")
+}
+
+/// What has the thread-locals of a cluster that gives each fibre its own: the fibre. Where there
+/// cannot be such a cluster, it says why.
+fn of_thread_locals() -> &'static str {
+    // SAFETY: the fibres below tie no memory to a kernel thread.
+    let builder = unsafe { Cluster::builder().processors(1).own_thread_locals() };
+    let cluster = match builder.build() {
+        Ok(cluster) => cluster,
+        Err(error) => {
+            let why = "fibres cannot have thread-locals of their own here: the program is not \
+                       linked with glibc as a shared library";
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert_eq!(error.to_string(), why);
+            return "refused";
+        }
+    };
+    // SAFETY: asks for the caller's handle, which says where its thread-locals are.
+    let handle = || unsafe { pthread_self() };
+    let own = cluster.spawn(move || {
+        let own = handle();
+        let other = spawn(handle).join().unwrap();
+        own != other && own == handle()
+    });
+    let own = own.join().unwrap();
+    cluster.stop();
+    if own { "fibre" } else { "processor" }
 }
 
 /// What a read of std's from a socket blocks.

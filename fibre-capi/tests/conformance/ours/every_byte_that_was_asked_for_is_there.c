@@ -1,5 +1,6 @@
 /* pthread_attr_setstacksize: below the frame of a thread's routine lie as many bytes as were asked for, and can be written. */
 #include "../check.h"
+/* not: own */
 
 /* Enough that no two stacks of a size lie alike. */
 #define THREADS 40

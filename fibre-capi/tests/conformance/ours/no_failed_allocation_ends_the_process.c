@@ -1,5 +1,6 @@
 /* pthread_create, pthread_key_create, pthread_mutex_init and their kin: whichever allocation fails, calls succeed or return an error. */
 #include "../check.h"
+/* patience: 60 */
 
 #include <sys/wait.h>
 

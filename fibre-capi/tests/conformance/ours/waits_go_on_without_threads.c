@@ -1,5 +1,6 @@
 /* sem_wait, sem_timedwait, pthread_mutex_lock, pthread_mutex_timedlock, pthread_barrier_wait, waitpid: those who wait by kernel threads, of which there are no more, keep nobody from running, and end. */
 #include "../shared/shared.h"
+/* not: own */
 #include <sys/resource.h>
 
 #define WAITERS 6

@@ -2,6 +2,7 @@
 
 use super::block::ThreadBlock;
 use super::layout::{self, CHANGES_CREDENTIALS};
+use super::thread_exit;
 use crate::arch;
 use crate::stack::error::StackError;
 use crate::stack::slab::Stack;
@@ -152,8 +153,10 @@ extern "C" fn be_born(birth: *mut c_void) -> *mut c_void {
         // Without it the kernel would clear the thread's number, which is in the block.
         let _ = syscall(libc::SYS_set_tid_address, [here, 0, 0, 0, 0, 0]);
         renumber(block, birth.number);
+        thread_exit::refuse_here(true);
         arch::depart(block.departed());
     }
+    thread_exit::refuse_here(false);
     ptr::null_mut()
 }
 

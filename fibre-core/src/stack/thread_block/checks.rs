@@ -5,12 +5,12 @@ use super::block::ThreadBlock;
 use super::images::{Images, look_first};
 use super::init_error::InitError;
 use super::take::as_thread;
-use super::{credentials, layout};
+use super::{credentials, layout, thread_exit};
 use crate::arch;
 use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::stack::size::{DEFAULT_STACK_SIZE, class_of};
 use crate::stack::{Stack, pool};
-use crate::sys::{current, numbers, unusual};
+use crate::sys::{current, modules, numbers, unusual};
 use parking_lot::Mutex;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
@@ -42,7 +42,7 @@ pub(crate) fn prepare() -> io::Result<()> {
 
 /// Looks at everything.
 fn check() -> Result<(), InitError> {
-    if cfg!(not(target_env = "gnu")) || cfg!(target_feature = "crt-static") {
+    if cfg!(not(target_env = "gnu")) || is_static() {
         return Err("the program is not linked with glibc as a shared library".into());
     }
     if cfg!(feature = "sanitizer") {
@@ -56,6 +56,7 @@ fn check() -> Result<(), InitError> {
     }
     layout::find()?;
     credentials::install()?;
+    thread_exit::prepare()?;
     look_first()?;
     let mut stack = pool::take_one(class_of(DEFAULT_STACK_SIZE))?;
     let images = Images::default();
@@ -70,6 +71,13 @@ fn check() -> Result<(), InitError> {
     }
     pool::put_cold(stack);
     Ok(())
+}
+
+/// Whether the program is a static one: no loader begins it, whatever its parts were compiled for.
+fn is_static() -> bool {
+    let begins = |header: &libc::Elf64_Phdr| header.p_type == libc::PT_INTERP;
+    let program = modules::find(|program| Some(program.headers().iter().any(begins)));
+    cfg!(target_feature = "crt-static") || program != Some(true)
 }
 
 /// Tries all with a computation on this stack, which is returned.

@@ -1,12 +1,24 @@
 //! The end of a fibre with thread-locals of its own: what happens at the end of a thread.
 
 use super::layout::{self, FIRST_LEVEL, Key, KeyValue, Layout, SECOND_LEVEL};
+use super::{robust, thread_exit};
 use crate::arch;
 use std::ffi::c_void;
 use std::ptr;
 
 /// How often values of keys are looked for, as their destructors may set others.
 const ROUNDS: usize = 4;
+
+/// Calls the destructors of the calling fibre's thread-locals, the first thing at the end of a
+/// thread. They may block the fibre.
+///
+/// # Safety
+///
+/// As for [`end_of_thread`].
+pub(crate) unsafe fn end_thread_locals() {
+    // SAFETY: the caller's promise.
+    unsafe { (layout::known().call_destructors)() };
+}
 
 /// Calls the destructors of the calling fibre's thread-locals and of its values of keys. They may
 /// block the fibre.
@@ -26,6 +38,7 @@ pub(crate) unsafe fn end_of_thread() {
             // These may have made thread-locals again, which must not outlive the block's renewal.
             (layout.call_destructors)();
         }
+        robust::give_up(layout);
     }
 }
 
@@ -53,15 +66,37 @@ unsafe extern "C" {
     fn pthread_setcanceltype(kind: i32, before: *mut i32) -> i32;
 }
 
+/// Forgets the calling fibre's values of keys, and calls no destructor: the process ends.
+///
+/// # Safety
+///
+/// The caller is a fibre with a block, which does not come back to any of these values.
+pub(crate) unsafe fn forget_values() {
+    // SAFETY: the caller's promise. Each place is that of a value.
+    unsafe { for_each_place(layout::known(), |place, _| (*place).value = ptr::null_mut()) };
+}
+
 /// Ends the calling fibre's values of keys. Whether there were any.
 ///
 /// # Safety
 ///
 /// As for [`end_of_thread`].
 unsafe fn end_values(layout: &Layout) -> bool {
+    let mut any = false;
+    // SAFETY: the caller's promise. Each place is that of the key's value.
+    unsafe { for_each_place(layout, |place, key| any |= end_value(layout, place, key)) };
+    any
+}
+
+/// Calls `visit` with the places of the calling fibre's values of keys, and their keys; with all of
+/// them, except for that of the runtime's own.
+///
+/// # Safety
+///
+/// The caller is a fibre with a block.
+unsafe fn for_each_place(layout: &Layout, mut visit: impl FnMut(*mut KeyValue, usize)) {
     let place = arch::thread_pointer().wrapping_add_signed(layout.values);
     let tables = ptr::with_exposed_provenance::<*mut KeyValue>(place);
-    let mut any = false;
     for table in 0..FIRST_LEVEL {
         // SAFETY: the calling thread's tables of values, as many as there are. They stay for as
         // long as the thread.
@@ -70,11 +105,13 @@ unsafe fn end_values(layout: &Layout) -> bool {
             continue;
         }
         for index in 0..SECOND_LEVEL {
-            // SAFETY: each has so many values. A destructor may change others.
-            unsafe { any |= end_value(layout, values.add(index), table * SECOND_LEVEL + index) };
+            let key = table * SECOND_LEVEL + index;
+            if !thread_exit::is_key(key) {
+                // SAFETY: each has so many values. The visitor may change others.
+                visit(unsafe { values.add(index) }, key);
+            }
         }
     }
-    any
 }
 
 /// Ends one value; whether there was one.

@@ -6,6 +6,7 @@
 use super::init_error::InitError;
 use crate::arch;
 use crate::sys::modules;
+use crate::sys::syscall::syscall;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ops::Range;
 use std::ptr;
@@ -25,6 +26,8 @@ pub(super) struct Layout {
     pub(super) errno: isize,
     /// How far from it the area for restartable sequences lies, if threads have one.
     pub(super) sequences: Option<isize>,
+    /// How far behind it the list of robust mutexes begins, if threads have one.
+    pub(super) robust: Option<isize>,
     /// Where the table of keys lies.
     pub(super) keys: usize,
     /// The function that calls the destructors of the calling thread's thread-locals.
@@ -82,7 +85,7 @@ pub(super) fn find() -> Result<&'static Layout, InitError> {
     if let Some(layout) = LAYOUT.get() {
         return Ok(layout);
     }
-    let number = number_place()?;
+    let (number, robust) = places_in_thread()?;
     let requests = described(c"_thread_db_pthread_cancelhandling")?;
     let values = described(c"_thread_db_pthread_specific")?;
     let call_destructors =
@@ -102,6 +105,7 @@ pub(super) fn find() -> Result<&'static Layout, InitError> {
         values,
         errno,
         sequences: sequences(),
+        robust,
         keys,
         call_destructors,
         library: library.whole,
@@ -132,9 +136,9 @@ fn described(name: &CStr) -> Result<isize, InitError> {
     Ok(place as isize)
 }
 
-/// Where a block has its thread's number. It is looked for in a new thread, and must be where the
-/// C library says.
-fn number_place() -> Result<isize, InitError> {
+/// Where a block has its thread's number, and the list of its robust mutexes, if any. Both are
+/// looked for in a new thread; the number must be where the C library says.
+fn places_in_thread() -> Result<(isize, Option<isize>), InitError> {
     let described = described(c"_thread_db_pthread_tid")?;
     let looks = move || {
         // SAFETY: the description says that there is such a word in every block.
@@ -145,10 +149,10 @@ fn number_place() -> Result<isize, InitError> {
             .read()
         };
         // SAFETY: asks for a number.
-        word == unsafe { libc::gettid() }
+        (word == unsafe { libc::gettid() }).then(robust)
     };
     match std::thread::Builder::new().spawn(looks)?.join() {
-        Ok(true) => Ok(described),
+        Ok(Some(robust)) => Ok((described, robust)),
         _ => Err("the C library's threads do not have their numbers where it says".into()),
     }
 }
@@ -159,6 +163,16 @@ fn sequences() -> Option<isize> {
     // SAFETY: symbols of these types.
     let (place, size) = unsafe { (place.cast::<isize>().read(), size.cast::<c_uint>().read()) };
     (size > 0).then_some(place)
+}
+
+/// How far behind the calling thread's pointer the head of its list lies, if the kernel has one.
+fn robust() -> Option<isize> {
+    let (mut head, mut length) = (0_usize, 0_usize);
+    let [to_head, to_length] = [&raw mut head, &raw mut length].map(|it| it.expose_provenance());
+    // SAFETY: the calling thread's, and places of this frame.
+    let known = unsafe { syscall(libc::SYS_get_robust_list, [0, to_head, to_length, 0, 0, 0]) };
+    let found = known.is_ok() && head != 0;
+    found.then(|| head.wrapping_sub(arch::thread_pointer()) as isize)
 }
 
 /// Where the C library lies.

@@ -22,13 +22,15 @@
 //!   among its threads, with the frames of its first function at the root of the stack.
 //! * **End of a fibre** (`ending`): destructors of thread-locals and of values of keys run, as
 //!   at the end of a thread, before the fibre's result can be seen.
+//!   `robust`: mutexes that the fibre still holds then.
 //! * **Renewal** (`images`): before the next fibre begins on the stack, its static thread-locals
 //!   become what they are in a new thread. Those of the C library itself stay, with the memory
 //!   that they cache.
 //! * **End of a block** (`birth`): a kernel thread adopts the block and returns into the first
 //!   function of the C library's, which ends it like any thread. That comes before a stack goes
 //!   back to the system; some stacks keep their blocks instead (`store`).
-//! * `credentials`: calls that change the credentials of all threads;
+//! * `credentials`: calls that change the credentials of all threads; `thread_exit`: calls that end
+//!   one from within;
 //! * `layout`: what is known of the C library's blocks, and how it is found out;
 //! * `checks`: what must hold before there is such a cluster; `init_error`: what does not.
 //!
@@ -43,14 +45,16 @@ mod ending;
 mod images;
 mod init_error;
 mod layout;
+mod robust;
 mod store;
 mod take;
+mod thread_exit;
 
 pub(in crate::stack) use birth::counts;
 pub(crate) use birth::{BlockEvent, listen};
 pub(crate) use block::{DEPARTED_PLACE, ThreadBlock};
 pub(crate) use checks::prepare;
-pub(crate) use ending::{end_of_thread, reset_thread};
+pub(crate) use ending::{end_of_thread, end_thread_locals, forget_values, reset_thread};
 pub(crate) use images::Images;
 pub(super) use store::{end_block, keep};
 pub(crate) use take::as_thread;

@@ -13,6 +13,8 @@
 //!   [`super::mutants`].
 //! * `/* patience: 120 */`: it may run for so many seconds, as it waits for what takes longer on a
 //!   busy machine.
+//! * `/* not: own */`: it is not for fibres with thread-locals of their own; its clause is about
+//!   what these pay for.
 //! * `/* unmapped */`: it includes `fibre.h` by itself, so only ours can run it.
 
 use std::fs;
@@ -60,6 +62,8 @@ pub(crate) struct Program {
     pub(crate) variables: Vec<(String, String)>,
     /// Macros that must make it fail, besides the usual ones.
     pub(crate) mutants: Vec<String>,
+    /// Whether it is for fibres with thread-locals of their own, too.
+    pub(crate) own: bool,
     /// How long it may run, if it is not as long as others.
     pub(crate) patience: Option<Duration>,
     /// Whether calls go to ours by the mapping header.
@@ -132,6 +136,7 @@ impl Program {
             variants: Vec::new(),
             variables: Vec::new(),
             mutants: Vec::new(),
+            own: true,
             patience: None,
             mapped: true,
             family,
@@ -169,6 +174,10 @@ impl Program {
                 self.patience = Some(Duration::from_secs(seconds));
             }
             "mutant" => self.mutants.push(value.to_owned()),
+            "not" => match value {
+                "own" => self.own = false,
+                _ => bail!("`not` is `own`, not `{value}`"),
+            },
             "unmapped" => {
                 self.mapped = false;
                 self.only = Some(Library::Ours);
@@ -269,7 +278,7 @@ mod tests {
     fn directives_are_followed() {
         let text = "/* exit: ends all. */\n/* ends: signal 13 */\n/* flags: -O0 -g */\n\
             /* flags: -std=c99 */\n/* with: FIBRE_MAIN=1 */\n/* patience: 90 */\n\
-            /* unmapped */\n";
+            /* unmapped */\n/* not: own */\n";
         let program = parse("mapping/one.cpp", text).unwrap();
         assert_eq!(program.title(), "mapping/one");
         assert_eq!(program.ending, Ending::Signal(13));
@@ -277,7 +286,7 @@ mod tests {
         assert_eq!(program.variants.len(), 2);
         assert_eq!(program.variables[0].0, "FIBRE_MAIN");
         assert!(program.is_cpp() && !program.mapped);
-        assert!(!program.is_for(Library::System));
+        assert!(!program.is_for(Library::System) && !program.own);
     }
 
     #[test]
@@ -285,6 +294,7 @@ mod tests {
         assert!(parse("a/b.c", "#include <x.h>\n").is_err());
         assert!(parse("a/b.c", "/* f: x. */\n/* ends: well */\n").is_err());
         assert!(parse("a/b.c", "/* f: x. */\n/* only: theirs */\n").is_err());
+        assert!(parse("a/b.c", "/* f: x. */\n/* not: here */\n").is_err());
         assert!(parse("a/b.c", "/* f: x. */\n/* with: NAME */\n").is_err());
         assert!(parse("a/b.c", "/* f: x. */\n/* patience: long */\n").is_err());
     }

@@ -12,6 +12,7 @@ use anyhow::{Result, anyhow};
 
 use crate::conformance::program::{Library, Program};
 use crate::conformance::trial::{self, Bench, Outcome, SETTINGS, Setting};
+use crate::lanes::part::Part;
 
 /// How much to do at a time, and how often.
 pub(crate) struct Extent {
@@ -21,6 +22,8 @@ pub(crate) struct Extent {
     pub(crate) runs: usize,
     /// The settings.
     pub(crate) settings: Vec<Setting>,
+    /// The programs that run with thread-locals of each fibre's own.
+    pub(crate) own: Part,
 }
 
 /// What became of a program in all settings.
@@ -53,8 +56,10 @@ impl Record {
 
 /// Does all of them; the records are in the order of the programs.
 pub(crate) fn work(bench: &Bench, programs: &[Program], extent: &Extent) -> Result<Vec<Record>> {
-    each(programs, extent.workers, |program| {
-        let record = try_all(bench, program, extent)?;
+    let numbered: Vec<_> = programs.iter().enumerate().collect();
+    each(&numbered, extent.workers, |(number, program)| {
+        let has_own = program.own && extent.own.has(*number);
+        let record = try_all(bench, program, extent, has_own)?;
         for (seen, settings) in record.failures() {
             println!("FAILED {} ({settings}): {seen}\n", program.title());
         }
@@ -95,14 +100,16 @@ pub(crate) fn each<T: Sync, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Compiles a program for each library and runs it in each setting.
-fn try_all(bench: &Bench, program: &Program, extent: &Extent) -> Result<Record> {
+/// Compiles a program for each library and runs it in each setting; where fibres have thread-locals
+/// of their own, if it `has_own`.
+fn try_all(bench: &Bench, program: &Program, extent: &Extent, has_own: bool) -> Result<Record> {
     let mut outcomes = SETTINGS.map(|_| None);
     for library in [Library::System, Library::Ours] {
         let settings = SETTINGS.iter().enumerate();
         let settings: Vec<_> = settings
             .filter(|(_, setting)| setting.library() == library && program.is_for(library))
             .filter(|(_, setting)| extent.settings.contains(setting))
+            .filter(|(_, setting)| has_own || !matches!(setting, Setting::Own(_)))
             .collect();
         for variant in 0..program.variants.len() {
             if settings.is_empty() {
@@ -167,7 +174,8 @@ mod tests {
     fn what_is_seen_twice_is_said_once() {
         let failed = |seen: &str| Some(Outcome::Failed(seen.into()));
         let program = Program::of("a/b.c", "/* f: x. */\n").unwrap();
-        let outcomes = [Some(Outcome::Passed), failed("x"), failed("x"), failed("y")];
+        let passed = Some(Outcome::Passed);
+        let outcomes = [passed, failed("x"), failed("x"), failed("y"), None];
         let record = Record { program, outcomes };
         let want = [
             ("x", "ours, 1; ours, 2".to_owned()),

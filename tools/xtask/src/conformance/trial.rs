@@ -41,14 +41,17 @@ pub(crate) enum Setting {
     System,
     /// With ours, on so many processors.
     Ours(usize),
+    /// The same, and each fibre has thread-locals of its own.
+    Own(usize),
 }
 
 /// All of them, in the order of the table's columns.
-pub(crate) const SETTINGS: [Setting; 4] = [
+pub(crate) const SETTINGS: [Setting; 5] = [
     Setting::System,
     Setting::Ours(1),
     Setting::Ours(2),
     Setting::Ours(4),
+    Setting::Own(2),
 ];
 
 /// How a compilation or a run ended.
@@ -65,7 +68,7 @@ impl Setting {
     pub(crate) fn library(self) -> Library {
         match self {
             Self::System => Library::System,
-            Self::Ours(_) => Library::Ours,
+            Self::Ours(_) | Self::Own(_) => Library::Ours,
         }
     }
 
@@ -74,6 +77,7 @@ impl Setting {
         match self {
             Self::System => "system".into(),
             Self::Ours(processors) => format!("ours, {processors}"),
+            Self::Own(processors) => format!("own, {processors}"),
         }
     }
 }
@@ -140,8 +144,11 @@ pub(crate) fn run_for(
     patience: Duration,
 ) -> Result<Outcome> {
     let mut command = Command::new(compiled);
-    if let Setting::Ours(processors) = setting {
+    if let Setting::Ours(processors) | Setting::Own(processors) = setting {
         command.env("FIBRE_PROCESSORS", processors.to_string());
+    }
+    if matches!(setting, Setting::Own(_)) {
+        command.env("FIBRE_THREAD_LOCALS", "own");
     }
     command.envs(program.variables.iter().map(|(name, value)| (name, value)));
     let written = compiled.with_added_extension(setting.title().replace(", ", "-"));

@@ -13,6 +13,7 @@ use crate::conformance::queue::{self, Extent, Record};
 use crate::conformance::trial::{self, Bench, SETTINGS, Setting};
 use crate::conformance::{mutants, table};
 use crate::lanes::capi;
+use crate::lanes::part::Part;
 use crate::steps::Steps;
 use crate::workspace::Workspace;
 
@@ -28,6 +29,12 @@ pub(crate) struct Options {
     /// Only with the system's threads
     #[arg(long)]
     system: bool,
+    /// Only with fibres that have thread-locals of their own
+    #[arg(long, conflicts_with_all = ["system", "report"])]
+    own: bool,
+    /// The programs that run with such fibres
+    #[arg(skip)]
+    part: Part,
     /// How often each program runs in each setting
     #[arg(long, default_value_t = 1)]
     runs: usize,
@@ -47,6 +54,8 @@ impl Default for Options {
             report: false,
             mutants: false,
             system: false,
+            own: false,
+            part: Part::default(),
             runs: 1,
             workers: 4,
             built: false,
@@ -56,11 +65,20 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Options that run a part of the programs with fibres that have thread-locals of their own.
+    pub(crate) fn of(part: Part) -> Self {
+        Self {
+            part,
+            ..Self::default()
+        }
+    }
+
     /// The settings to run in.
     fn settings(&self) -> Vec<Setting> {
         let settings = SETTINGS.into_iter();
         settings
             .filter(|setting| !self.system || *setting == Setting::System)
+            .filter(|setting| !self.own || matches!(setting, Setting::Own(_)))
             .collect()
     }
 }
@@ -76,6 +94,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
             workers: options.workers,
             runs: options.runs,
             settings: options.settings(),
+            own: options.part,
         };
         records = queue::work(&bench, &programs, &extent)?;
         verdict(&records)

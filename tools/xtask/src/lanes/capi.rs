@@ -60,6 +60,9 @@ const INCLUDED: [&str; 4] = [
 /// A program that makes the calls that POSIX does not have.
 const PROGRAM: &str = "fibre-capi/tests/programs/clusters.c";
 
+/// A program that says whether fibres have thread-locals of their own.
+const LOCALS: &str = "fibre-capi/tests/programs/locals_in_a_static_one.c";
+
 /// Where to put it.
 #[derive(Args, Default)]
 pub(crate) struct Options {
@@ -154,6 +157,15 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         let title = format!("capi: what is beyond POSIX, {}", linking.name());
         steps.check(&title, || place.run_program(&program, linking))?;
     }
+    let locals = workspace.root().join(LOCALS);
+    for (linking, expected) in [(Linking::Shared, "own"), (Linking::Whole, "refused")] {
+        let title = format!("capi: thread-locals of their own, {}", linking.name());
+        steps.check(&title, || {
+            let said = place.run_program(&locals, linking)?;
+            ensure!(said == expected, "{said}");
+            Ok(said)
+        })?;
+    }
     let mut mapped = cargo(["run", "--quiet", "--package", "fibre-check", "--"]);
     mapped.arg("--library").arg(place.shared());
     steps.run("capi: what programs are mapped to", mapped)
@@ -168,6 +180,8 @@ enum Linking {
     Static,
     /// The static one, by a compiler that optimises the program when it links it.
     Optimised,
+    /// The static one, in a program that has the C library so, too.
+    Whole,
 }
 
 impl Linking {
@@ -177,6 +191,7 @@ impl Linking {
             Self::Shared => "shared",
             Self::Static => "static",
             Self::Optimised => "static, link-time optimised",
+            Self::Whole => "all of it static",
         }
     }
 }
@@ -341,6 +356,13 @@ impl Place {
             }
             Linking::Static | Linking::Optimised => {
                 compile.arg(self.archive()).args(PRIVATE.split(' '));
+            }
+            Linking::Whole => {
+                // The linker warns of calls that would load shared libraries.
+                compile
+                    .args(["-static", "-Wl,--no-warnings"])
+                    .arg(self.archive());
+                compile.args(PRIVATE.replace("-lgcc_s", "-lgcc_eh").split(' '));
             }
         }
         ensure!(

@@ -83,7 +83,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         &|steps| doc::run(steps),
         &|steps| header::check(workspace, steps),
         &|steps| package::run(workspace, steps),
-        &|steps| c::run(workspace, steps, &c::Options::default()),
+        &|steps| c::run(workspace, steps, &c::Options::of(part)),
         &|steps| gdb::run(workspace, steps, &gdb::Options::built()),
         &|steps| policies::run(workspace, steps, &policies::Options::of(part)),
         &|steps| pollers::run(steps, &pollers::Options::of(part)),

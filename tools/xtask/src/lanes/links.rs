@@ -77,10 +77,14 @@ impl Link {
             others: ("", &[]),
             prints: match library {
                 Library::Linked | Library::Loaded => {
-                    "socket fibre, lock fibre, library fibre, reaches true"
+                    "socket fibre, lock fibre, library fibre, reaches true, \
+                     thread-locals fibre"
                 }
                 // There are no shared libraries.
-                Library::Object => "socket fibre, lock fibre, library fibre, reaches false",
+                Library::Object => {
+                    "socket fibre, lock fibre, library fibre, reaches false, \
+                     thread-locals refused"
+                }
             },
         }
     }
@@ -89,7 +93,8 @@ impl Link {
     const fn excluding(linker: Linker) -> Self {
         Self {
             others: ("-excludes", &["-Clink-arg=-Wl,--exclude-libs,ALL"]),
-            prints: "socket fibre, lock fibre, library processor, reaches false",
+            prints: "socket fibre, lock fibre, library processor, reaches false, \
+                     thread-locals fibre",
             ..Self::new(linker, Library::Linked)
         }
     }
