@@ -167,7 +167,10 @@ pub use fibre_core::{
 pub use fibre_core::JoinFuture;
 pub use fibre_sync::block_on;
 
-pub use fibre_sync::{Group, GroupBuilder, GroupError, group};
+pub use fibre_sync::{
+    FibreError, Group, GroupBuilder, GroupError, Partial, PartialCause, Ready, Restarts,
+    StartError, Supervisor, SupervisorBuilder, group,
+};
 
 pub use fibre_core::{TimedOut, cancellable, deadline, timeout};
 
