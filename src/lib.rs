@@ -160,8 +160,8 @@ pub use fibre_core::{
 };
 
 pub use fibre_core::{
-    CancelToken, Cancelled, cancellation_point, is_cancelled, is_cancelled_error, shield,
-    sleep_within,
+    CancelToken, Cancelled, cancellation_point, graceful, is_cancelled, is_cancelled_error,
+    is_ending, shield, sleep_within,
 };
 
 pub use fibre_core::JoinFuture;

@@ -4,8 +4,8 @@
 //! fibre is entered before it starts; its result is kept before the fibre is counted down, which
 //! happens once. So a caller that finds no fibre running finds every result.
 //!
-//! A caller that has gathered what it wants *settles* the group, in the step in which it takes the
-//! last result: from then on no fibre is entered, and the failures of fibres are consequences. So a
+//! A caller that has gathered what it wants *settles* the group when it takes the last result, in
+//! one step: from then on no fibre is entered, and the failures of fibres are consequences. So a
 //! group has either settled or failed first. What its body does afterwards counts as ever.
 //!
 //! Each end wakes all waiting callers, usually only the group's body. The user's values are dropped

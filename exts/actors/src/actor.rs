@@ -300,7 +300,7 @@ pub(crate) struct Restarting<A, F> {
 }
 
 impl<A: Actor, F: FnMut() -> A + Send> Restarting<A, F> {
-    /// The first one.
+    /// The first actor, which is made here.
     pub(crate) fn new(restarts: Arc<Restarts>, mut make: F) -> Self {
         Self {
             player: Player::new(make()),

@@ -1,6 +1,7 @@
 //! Groups of fibres that succeed or fail together; `errors` has the errors of a failed group,
-//! `arms` the arms that its body may select, `gather` the waits for several results, `supervisor` the
-//! groups in which one failure ends nobody else, `restarts` and `start` how fibres begin.
+//! `arms` the arms that its body may select. `gather` has the waits for several results, and
+//! `partial` what they return in time. `supervisor` is about groups that keep going when a fibre
+//! fails, `restarts` and `start` about how fibres begin.
 //!
 //! A group is a [`scope`], a [`CancelToken`] that all of its fibres have, and a
 //! [members](crate::members::Members) of them: how many run, what they have returned, and what the
@@ -31,7 +32,7 @@ pub use self::start::{Ready, StartError};
 pub use self::supervisor::{Supervisor, SupervisorBuilder};
 
 use crate::members::{Failure, Members, Unfinished};
-use fibre_core::internal::{Ended, ScopeSet, Unwind, is_shielded};
+use fibre_core::internal::{Ended, ScopeSet, Unwind, child_of_caller, is_shielded};
 use fibre_core::{Builder, CancelToken, Cancelled, Limit, Scope, is_cancelled, scope};
 use std::fmt;
 use std::io;
@@ -171,9 +172,12 @@ impl GroupBuilder {
         E: Send,
     {
         // In a shield, the fibres do not notice either what the caller does not.
-        let of_caller = || CancelToken::of_caller().filter(|_| !is_shielded());
-        let outer = self.token.or_else(of_caller);
-        let token = outer.map_or_else(CancelToken::new, |outer| outer.child());
+        let of_caller = || match is_shielded() {
+            true => None,
+            false => child_of_caller(),
+        };
+        let child = self.token.map(|outer| outer.child());
+        let token = child.or_else(of_caller).unwrap_or_default();
         let shared = Shared {
             members: Arc::new(Members::new(self.limit.unwrap_or(usize::MAX))),
             inherited: ScopeSet::with(self.deadline, self.cancellable),
@@ -242,8 +246,10 @@ impl<T, E> Shared<T, E> {
     /// Notes a failure, and cancels the group. An error that is but a consequence of the time's
     /// end, or of cancellation from outside, counts as that.
     fn fail_by(&self, failure: Failure<E>, fail: fn(&Members<T, E>, Failure<E>)) {
-        // Also if the destructor of a value panics that is dropped here.
-        let _cancels = CancelOnDrop(&self.token);
+        // Also if the destructor of a value panics that is dropped here. A group that is cancelled
+        // with grace is left its grace.
+        let is_new = !self.token.is_cancelled();
+        let _cancels = is_new.then(|| CancelOnDrop(&self.token));
         let is_cancelled = || self.token.is_cancelled() && !self.members.is_settled();
         let instead = match failure {
             Failure::Error(_) | Failure::Cancelled if self.is_over() => Some(Failure::TimedOut),
@@ -418,7 +424,7 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
     }
 
     /// Starts a fibre; [`next`](Self::next) and its kin return its result. In a group that has
-    /// failed, or whose rest was [ended](Self::first), it drops `f` instead.
+    /// failed, or has [ended](Self::first) its rest, it drops `f` instead.
     ///
     /// Blocks the fibre (or thread) while the group is at its limit of fibres. So in a group with a
     /// limit, its fibres should not start others.
@@ -542,6 +548,7 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
     /// Cancels the group, unless it has failed: its fibres are cancelled, and it ends with
     /// [`GroupError::Cancelled`]. Blocks nothing.
     pub fn cancel(&self) {
+        let _cancels = CancelOnDrop(&self.shared.token);
         self.shared.fail_body(Failure::Cancelled);
     }
 

@@ -50,7 +50,7 @@ impl From<WaitError> for PartialCause {
 }
 
 impl<T> Partial<T> {
-    /// What there is, in the order in which the fibres ended.
+    /// What there is, in the order fibres ended.
     #[must_use]
     pub fn results(&self) -> &[T] {
         &self.results

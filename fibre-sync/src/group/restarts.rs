@@ -63,7 +63,7 @@ impl fmt::Debug for Restarts {
 
 impl Restarts {
     /// At most `most` restarts within any time of this length; `usize::MAX` is no limit. The first
-    /// run is none.
+    /// run does not count.
     #[must_use]
     pub fn new(most: usize, window: Duration) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! Groups in which the failure of one fibre ends nobody else.
+//! Groups that keep going when a fibre fails.
 //!
-//! It is a group of which each fibre returns a result in any case: `Ok`, or how it has failed. So
-//! the errors are items of its results, and the group as a whole fails by its body, its time and
+//! Each fibre of such a group returns a result in any case: `Ok`, or how it has failed. So the
+//! errors are items of its results, and the group as a whole fails by its body, its time and
 //! cancellation only.
 
 use super::gather::into_result;
@@ -15,14 +15,14 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
-/// The settings of a group in which one failure ends nobody else; made by
+/// The settings of a group that keeps going when a fibre fails; made by
 /// [`GroupBuilder::keep_going`].
 #[derive(Debug, Clone)]
 pub struct SupervisorBuilder(GroupBuilder);
 
 impl GroupBuilder {
-    /// A group in which a fibre that fails or panics ends nobody else: a [`Supervisor`]. Its errors
-    /// are items of [`results`](Group::results).
+    /// A group that keeps going when a fibre fails or panics: a [`Supervisor`]. The errors are items
+    /// of [`results`](Group::results).
     ///
     /// ```
     /// use fibre::Group;
@@ -110,8 +110,8 @@ impl SupervisorBuilder {
 }
 
 /// The fibres of a group that [keeps going](GroupBuilder::keep_going): starts them, and takes their
-/// results. It has the methods of a [`Group`] whose results are those of the fibres, or how they
-/// have failed; those below start fibres, or look at what is in the results.
+/// results. It has the methods of a [`Group`]: its results say what the fibres have returned, or how
+/// they have failed; those below start fibres, or look at what is in the results.
 pub struct Supervisor<'scope, 'env: 'scope, T, E>(Group<'scope, 'env, Result<T, FibreError<E>>, E>);
 
 impl<T, E> fmt::Debug for Supervisor<'_, '_, T, E> {

@@ -17,7 +17,7 @@ fn everywhere(body: fn()) {
     watched(move || std::thread::spawn(body).join().unwrap());
 }
 
-/// The first result ends the rest, whose errors are no failure; all have been joined.
+/// The first result ends the rest: their errors are no failure, and all have been joined.
 #[test]
 fn the_first_result_ends_the_rest() {
     everywhere(|| {

@@ -256,7 +256,7 @@ const IO: &[Call] = calls! {
     };
 };
 
-/// Calls `wait` in the body of a group whose fibre ends after the body.
+/// Calls `wait` in the body of a group. The fibre of the group ends after the body.
 fn in_group(wait: fn(&Group<'_, '_, (), ()>) -> bool) -> bool {
     /// Sets an event.
     struct SetOnDrop<'a>(&'a Event);

@@ -347,7 +347,7 @@ fn a_pause_of_an_actor_ends_with_it() {
     });
 }
 
-/// An actor whose successor cannot be made ends.
+/// An actor ends if its successor cannot be made.
 #[test]
 fn an_actor_without_a_successor_ends() {
     everywhere(|actors| {
