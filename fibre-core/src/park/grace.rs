@@ -71,6 +71,14 @@ pub fn graceful<T>(f: impl FnOnce() -> T) -> Result<T, Cancelled> {
 /// Whether the token of the calling fibre has been cancelled, also if the fibre is in a stretch that
 /// is [spared](graceful), or in a shield: what it has begun should come to its end.
 /// [`CancelToken::limit`] has how long that may take.
+///
+/// ```
+/// let token = fibre::CancelToken::new();
+/// token.cancel();
+/// let fibre = fibre::Builder::new().cancel_token(&token).spawn(fibre::is_ending)?;
+/// assert!(fibre.join().unwrap());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[must_use]
 pub fn is_ending() -> bool {
     let is_cancelled = |fibre: &ControlBlock| {

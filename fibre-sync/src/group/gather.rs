@@ -88,6 +88,7 @@ impl<T, E> Group<'_, '_, T, E> {
     ///             Ok::<_, fibre::Cancelled>(wait)
     ///         });
     ///     }
+    ///     # while group.running() > 1 { fibre::yield_now(); }
     ///     let pages = group.results_within(Duration::from_millis(5));
     ///     Ok(pages.unwrap_or_else(fibre::Partial::into_results))
     /// });

@@ -15,6 +15,7 @@ use std::io;
 /// let there = fibre::group(|group| {
 ///     group.spawn(|| Ok::<_, fibre::Cancelled>(1));
 ///     group.spawn(|| fibre::sleep_within(Duration::from_secs(3600)).map(|()| 2));
+///     # while group.running() > 1 { fibre::yield_now(); }
 ///     let partial = group.results_within(Duration::from_millis(5)).unwrap_err();
 ///     assert_eq!(partial.cause(), PartialCause::TimedOut);
 ///     Ok(partial.into_results())

@@ -293,6 +293,7 @@ impl<'scope, T, E> Supervisor<'scope, '_, T, E> {
     /// let values = Group::builder().keep_going().run(|group| {
     ///     group.spawn(|| Ok::<_, std::io::Error>(1));
     ///     group.spawn(slow);
+    ///     # while group.running() > 1 { fibre::yield_now(); }
     ///     let partial = group.quorum_within(2, Duration::from_millis(5)).unwrap_err();
     ///     Ok(partial.into_results().into_iter().flatten().collect::<Vec<_>>())
     /// })?;
