@@ -47,8 +47,8 @@ impl CancelToken {
     /// Cancels the token with grace: fibres that are in a [`graceful`](crate::graceful()) stretch
     /// are cancelled when that ends, or when the time has passed, whichever comes first. All others
     /// are cancelled at once, and so are those that begin later; the token and its children are
-    /// cancelled, and whoever watches them is told. After another call, the earlier moment counts; a
-    /// [`cancel`](Self::cancel) spares nobody any more. Blocks nothing.
+    /// cancelled, and whoever watches them is told. After another call, the earlier moment counts;
+    /// a [`cancel`](Self::cancel) spares nobody any more. Blocks nothing.
     ///
     /// A fibre of the caller's cluster, or of the default one, sleeps until then, or until no
     /// stretch is left.

@@ -6,8 +6,8 @@
 //! is held while a fibre is queued.
 //!
 //! A group may be cancelled *with grace*: then members in a *stretch* of work stay until that ends,
-//! or the limit comes, when the group is *over*: it is cancelled as usual. A stretch begins and ends
-//! under the lock, so a canceller finds a fibre in it or outside of it. A group that has been
+//! or the limit comes, when the group is *over*: it is cancelled as usual. A stretch begins and
+//! ends under the lock, so a canceller finds a fibre in it or outside of it. A group that has been
 //! cancelled lets no stretch begin. So once the canceller has been to all groups of a tree, the
 //! number of stretches in it only falls: the canceller then notes that, and looks whether one is
 //! left; whoever ends a stretch looks if that has been noted. Either sees that there is none, and
@@ -122,7 +122,7 @@ pub(crate) enum Stretching {
     Refused,
 }
 
-/// Whom a cancellation spares.
+/// What a cancellation spares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spared {
     /// Nobody.
@@ -212,8 +212,8 @@ impl<F: Cancellable> CancelGroup<F> {
         self.cancel_all(Spared::Nobody, None);
     }
 
-    /// Cancels all members when this limit has come. It is noted in the same step, as the fibre that
-    /// calls this may come before the one that cancels with grace.
+    /// Cancels all members when this limit has come. It is noted in the same step, as the fibre
+    /// that calls this may come before the one that cancels with grace.
     pub(crate) fn cancel_at_limit(&self, limit: Instant) {
         self.cancel_all(Spared::Nobody, Some(limit));
     }
@@ -222,7 +222,7 @@ impl<F: Cancellable> CancelGroup<F> {
     /// caller has the group cancelled at the limit. If nobody is in a stretch, the group is over.
     pub(crate) fn cancel_with_grace(&self, limit: Option<Instant>) {
         self.cancel_all(Spared::Stretches, limit);
-        // Who ends a stretch before this leaves the look to us.
+        // The end of a stretch before this leaves the look to us.
         self.members.lock().graced = true;
         self.end_without_stretches();
     }
@@ -244,8 +244,9 @@ impl<F: Cancellable> CancelGroup<F> {
         }
     }
 
-    /// Cancels the fibres and returns the inner groups. They stay in the list: another canceller may
-    /// come before this one has been to all of them, and is to return after they have been told.
+    /// Cancels the fibres and returns the inner groups. They stay in the list: another canceller
+    /// may come before this one has been to all of them, and is to return after they have been
+    /// told.
     fn cancel_fibres(&self, spared: Spared, limit: Option<Instant>) -> Vec<Weak<Self>> {
         let mut members = self.members.lock();
         self.cancelled.store(true, Ordering::Release);
@@ -335,8 +336,8 @@ impl<F: Cancellable> CancelGroup<F> {
         is_spared
     }
 
-    /// After the end of a stretch: groups that have been cancelled with grace are over, if it was the
-    /// last one in them.
+    /// After the end of a stretch: groups that have been cancelled with grace are over, if it was
+    /// the last one in them.
     pub(crate) fn note_stretch_end(&self) {
         let chain = std::iter::successors(Some(self), |group| group.outer.as_deref());
         let is_graced = |group: &&Self| {

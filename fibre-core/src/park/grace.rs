@@ -1,9 +1,9 @@
 //! Cancellation with grace: stretches that may go on until a limit.
 //!
-//! [`CancelToken::cancel_within`] cancels the fibres that are outside of a stretch at once, and those
-//! within one at its end, or when the limit comes. `fibre/cancel_group.rs` has the protocol. A stretch
-//! that has begun before its token is cancelled is spared, and a later one does not begin: the two
-//! agree under the lock of the token's group.
+//! [`CancelToken::cancel_within`] cancels the fibres that are outside of a stretch at once, and
+//! those within one at its end, or when the limit comes. `fibre/cancel_group.rs` has the protocol.
+//! A stretch that has begun before its token is cancelled is spared, and a later one does not
+//! begin: the two agree under the lock of the token's group.
 
 use crate::fibre::cancel_group::{CancelGroup, Part, Stretching};
 use crate::fibre::{ControlBlock, FibreRef};
@@ -16,8 +16,8 @@ use std::time::Instant;
 
 /// Calls `f` as a stretch of work that a [`cancel_within`](CancelToken::cancel_within) of the
 /// calling fibre's token spares until its limit: a request that is being answered, say. When the
-/// limit comes, the fibre is cancelled as ever, also within `f`. When `f` has returned, a fibre that
-/// was spared is cancelled. Blocks what `f` blocks.
+/// limit comes, the fibre is cancelled as ever, also within `f`. When `f` has returned, a fibre
+/// that was spared is cancelled. Blocks what `f` blocks.
 ///
 /// A stretch begins, or the fibre has been cancelled before: then `f` is dropped, and so nothing is
 /// half done. A stretch within a stretch is a part of it. Other cancellation
@@ -68,8 +68,8 @@ pub fn graceful<T>(f: impl FnOnce() -> T) -> Result<T, Cancelled> {
     Ok(result)
 }
 
-/// Whether the token of the calling fibre has been cancelled, also if the fibre is in a stretch that
-/// is [spared](graceful), or in a shield: what it has begun should come to its end.
+/// Whether the token of the calling fibre has been cancelled, also if the fibre is in a stretch
+/// that is [spared](graceful), or in a shield: what it has begun should come to its end.
 /// [`CancelToken::limit`] has how long that may take.
 ///
 /// ```
@@ -149,8 +149,8 @@ pub fn child_of_caller() -> Option<CancelToken> {
 }
 
 impl CancelToken {
-    /// The earliest moment to which a [`cancel_within`](Self::cancel_within) of this token, or of
-    /// one that it is a child of, has spared stretches.
+    /// Until when a [`cancel_within`](Self::cancel_within) of this token, or of one that it is a
+    /// child of, spares stretches: the earliest moment, if there is one.
     #[must_use]
     pub fn limit(&self) -> Option<Instant> {
         self.as_group().limit()

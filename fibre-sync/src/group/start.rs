@@ -1,9 +1,9 @@
 //! Fibres that say when they are ready, with a value.
 //!
-//! A starting fibre and its caller share a [`Slot`]: silent at first, then ready with a value, which
-//! the caller takes; or the fibre is over, or the caller has left, whichever comes first. The caller
-//! looks under the lock of the member list. A fibre wakes those that wait there after it has changed
-//! the slot: so the caller misses nothing.
+//! A starting fibre and its caller share a [`Slot`]: silent at first, then ready with a value,
+//! which the caller takes; or the fibre is over, or the caller has left, whichever comes first. The
+//! caller looks under the lock of the member list. A fibre wakes those that wait there after it has
+//! changed the slot: so the caller misses nothing.
 
 use super::{EndOnDrop, FibreError, Group, Outcome, Shared};
 use crate::members::{Failure, Members};
@@ -197,10 +197,10 @@ impl<'scope, T, E> Group<'scope, '_, T, E> {
     /// group has failed; and while the group is at its limit of fibres.
     ///
     /// **Until it is ready, its failure is the caller's**: an error, a panic, or an end without
-    /// having said so is returned here, and ends nobody else. After that, it is a fibre of the group
-    /// as any other; in the order of starts, its result comes when it has ended. If the caller
-    /// leaves the call before, as a time-out around it is over, the fibre is cancelled, and an error
-    /// that it returns then is dropped.
+    /// having said so is returned here, and ends nobody else. After that, it is a fibre of the
+    /// group as any other; in the order of starts, its result comes when it has ended. If the
+    /// caller leaves the call before, as a time-out around it is over, the fibre is cancelled, and
+    /// an error that it returns then is dropped.
     ///
     /// ```
     /// use fibre::net::{TcpListener, TcpStream};

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 pub struct SupervisorBuilder(GroupBuilder);
 
 impl GroupBuilder {
-    /// A group that keeps going when a fibre fails or panics: a [`Supervisor`]. The errors are items
-    /// of [`results`](Group::results).
+    /// A group that keeps going when a fibre fails or panics: a [`Supervisor`]. The errors are
+    /// items of [`results`](Group::results).
     ///
     /// ```
     /// use fibre::Group;
@@ -110,8 +110,8 @@ impl SupervisorBuilder {
 }
 
 /// The fibres of a group that [keeps going](GroupBuilder::keep_going): starts them, and takes their
-/// results. It has the methods of a [`Group`]: its results say what the fibres have returned, or how
-/// they have failed; those below start fibres, or look at what is in the results.
+/// results. It has the methods of a [`Group`]: its results say what the fibres have returned, or
+/// how they have failed; those below start fibres, or look at what is in the results.
 pub struct Supervisor<'scope, 'env: 'scope, T, E>(Group<'scope, 'env, Result<T, FibreError<E>>, E>);
 
 impl<T, E> fmt::Debug for Supervisor<'_, '_, T, E> {
@@ -271,14 +271,14 @@ impl<'scope, T, E> Supervisor<'scope, '_, T, E> {
         }
     }
 
-    /// The first `count` successes; **they end the rest**. Fibres that have failed before are passed
-    /// over. Blocks the fibre (or thread) until the successes are there, or so few fibres are left
-    /// that they cannot come: start the fibres before.
+    /// The first `count` successes; **they end the rest**. Fibres that have failed before are
+    /// passed over. Blocks the fibre (or thread) until the successes are there, or so few fibres
+    /// are left that they cannot come: start the fibres before.
     ///
     /// # Errors
     ///
-    /// [`Partial`], with the results that there are, also those that are failures. The rest has been
-    /// ended then, too.
+    /// [`Partial`], with the results that there are, also those that are failures. The rest has
+    /// been ended then, too.
     pub fn quorum(&self, count: usize) -> Result<Vec<T>, Partial<Item<T, E>>> {
         self.quorum_within(count, Limit::None)
     }

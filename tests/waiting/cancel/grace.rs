@@ -21,15 +21,15 @@ fn with<T: Send + 'static>(
     Builder::new().cancel_token(token).spawn(body).unwrap()
 }
 
-/// A fibre that is in a stretch when this returns, and stays until the event is set, or it is
-/// cancelled. It returns how the stretch has ended, and what a wait after it says.
-fn stretching(
-    token: &CancelToken,
-    event: &Arc<Event>,
-) -> JoinHandle<(
+/// How a stretch has ended, and what a wait after it says.
+type Stretched = (
     Result<Result<(), WaitError>, Cancelled>,
     Result<(), Cancelled>,
-)> {
+);
+
+/// A fibre that is in a stretch when this returns, and stays until the event is set, or it is
+/// cancelled. It returns how the stretch has ended, and what a wait after it says.
+fn stretching(token: &CancelToken, event: &Arc<Event>) -> JoinHandle<Stretched> {
     let (begun, event) = (Arc::new(Event::new()), Arc::clone(event));
     let begins = Arc::clone(&begun);
     let fibre = with(token, move || {
