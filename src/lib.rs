@@ -160,14 +160,17 @@ pub use fibre_core::{
 };
 
 pub use fibre_core::{
-    CancelToken, Cancelled, cancellation_point, is_cancelled, is_cancelled_error, shield,
-    sleep_within,
+    CancelToken, Cancelled, cancellation_point, graceful, is_cancelled, is_cancelled_error,
+    is_ending, shield, sleep_within,
 };
 
 pub use fibre_core::JoinFuture;
 pub use fibre_sync::block_on;
 
-pub use fibre_sync::{Group, GroupBuilder, GroupError, group};
+pub use fibre_sync::{
+    FibreError, Group, GroupBuilder, GroupError, Partial, PartialCause, Ready, Restarts,
+    StartError, Supervisor, SupervisorBuilder, group,
+};
 
 pub use fibre_core::{TimedOut, cancellable, deadline, timeout};
 

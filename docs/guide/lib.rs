@@ -23,6 +23,7 @@ pages! {
     rules = "rules";
     waiting = "waiting";
     limits = "limits";
+    supervisors = "supervisors";
     io = "io";
     crates = "crates";
     clients = "clients";

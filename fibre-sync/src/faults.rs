@@ -53,6 +53,8 @@ fibre_core::faults! {
         COUNTS_DOWN_BEFORE_IT_KEEPS,
         /// A later failure takes the place of the first one.
         LAST_FAILURE_COUNTS,
+        /// The group settles in a step of its own, after the last result has been taken.
+        SETTLES_LATE,
     }
     mutex {
         /// An unlock looks back.

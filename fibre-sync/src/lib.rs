@@ -77,7 +77,10 @@ pub use condvar::Condvar;
 pub use contention::{ContendedPlace, Contention, contention, profile_contention};
 pub use event::{AutoEvent, Event, EventArm};
 #[cfg(not(loom))]
-pub use group::{EndArm, Group, GroupBuilder, GroupError, NextArm, group};
+pub use group::{
+    EndArm, FibreError, Group, GroupBuilder, GroupError, NextArm, Partial, PartialCause, Ready,
+    Restarts, StartError, Supervisor, SupervisorBuilder, group,
+};
 pub use lazy_lock::LazyLock;
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::{Notified, NotifiedArm, Notify};

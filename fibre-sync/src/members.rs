@@ -4,6 +4,10 @@
 //! fibre is entered before it starts; its result is kept before the fibre is counted down, which
 //! happens once. So a caller that finds no fibre running finds every result.
 //!
+//! A caller that has gathered what it wants *settles* the group when it takes the last result, in
+//! one step: from then on no fibre is entered, and the failures of fibres are consequences. So a
+//! group has either settled or failed first. What its body does afterwards counts as ever.
+//!
 //! Each end wakes all waiting callers, usually only the group's body. The user's values are dropped
 //! outside of the lock.
 
@@ -33,6 +37,64 @@ pub enum Failure<E> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfinished;
 
+/// How a gathering has ended.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gathered {
+    /// What was wanted is there.
+    Enough,
+    /// So few fibres are left that it cannot come.
+    TooFew,
+    /// The group has failed.
+    Failed,
+    /// The limit came first.
+    Over,
+}
+
+/// What a caller gathers.
+struct Goal<T> {
+    /// How many results that count; `None` for all results.
+    wanted: Option<usize>,
+    /// Whether a result counts.
+    counts: fn(&T) -> bool,
+}
+
+impl<T> Goal<T> {
+    /// How the gathering ends, if it does.
+    fn end<E>(&self, state: &State<T, E>) -> Option<Gathered> {
+        if state.failed {
+            return Some(Gathered::Failed);
+        }
+        let (there, running) = (state.results.len(), state.running);
+        let Some(wanted) = self.wanted else {
+            return (running == 0).then_some(Gathered::Enough);
+        };
+        // Most looks need not count.
+        if there < wanted && running >= wanted {
+            return None;
+        }
+        let counts = |result: &&T| (self.counts)(result);
+        match state.results.values().filter(counts).count() {
+            good if good >= wanted => Some(Gathered::Enough),
+            good if good + running < wanted => Some(Gathered::TooFew),
+            _ => None,
+        }
+    }
+
+    /// Takes the results in the order of ends: as many as are wanted, with those in between that do
+    /// not count, or all that are there.
+    fn take<E>(&self, state: &mut State<T, E>) -> Vec<T> {
+        let (mut taken, mut good) = (Vec::new(), 0);
+        while self.wanted.is_none_or(|wanted| good < wanted)
+            && let Some(result) = state.take_any()
+        {
+            good += usize::from((self.counts)(&result));
+            taken.push(result);
+        }
+        taken
+    }
+}
+
 /// The member list.
 #[derive(Debug)]
 pub struct Members<T, E> {
@@ -57,6 +119,8 @@ pub(crate) struct State<T, E> {
     next: u64,
     /// Whether it has failed. Stays when the failure is taken.
     failed: bool,
+    /// Whether it has settled.
+    settled: bool,
     /// The first failure.
     failure: Option<Failure<E>>,
     /// The callers that wait for something to end.
@@ -68,6 +132,13 @@ impl<T, E> State<T, E> {
     fn take_first(&mut self) -> Option<T> {
         let results = &mut self.results;
         std::iter::from_fn(|| self.order.pop_front()).find_map(|number| results.remove(&number))
+    }
+
+    /// Takes a result: that of the fibre that ended first, as far as that is known.
+    fn take_any(&mut self) -> Option<T> {
+        let first = self.take_first();
+        // A caller that takes results in the order of starts forgets the other one.
+        first.or_else(|| self.results.pop_first().map(|(_, result)| result))
     }
 
     /// Takes the result of the fibre that was started first.
@@ -94,6 +165,7 @@ impl<T, E> Members<T, E> {
                 order: VecDeque::new(),
                 next: 0,
                 failed: false,
+                settled: false,
                 failure: None,
                 waiting: WaitList::new(),
             }),
@@ -104,10 +176,10 @@ impl<T, E> Members<T, E> {
     /// Enters a fibre, and returns its number among those with a result. Blocks the fibre (or
     /// thread) while there are as many as there may be. `None`: the group has failed.
     pub fn enter(&self, has_result: bool) -> Option<u64> {
-        let enters = |state: &mut State<T, E>| match (state.failed, state.running < self.most) {
-            (true, _) => Some(None),
-            (false, false) => None,
-            (false, true) => {
+        let enters = |state: &mut State<T, E>| match state.running < self.most {
+            _ if state.failed || state.settled => Some(None),
+            false => None,
+            true => {
                 let number = state.entered;
                 state.running += 1;
                 state.entered += u64::from(has_result);
@@ -134,6 +206,35 @@ impl<T, E> Members<T, E> {
         drop(superfluous);
     }
 
+    /// Keeps the result of a fibre that was entered without one, as if it had been started now. It
+    /// has not been counted down.
+    pub fn keep_unasked(&self, result: T) {
+        let number = {
+            let mut state = self.state.lock();
+            let number = state.entered;
+            state.entered += 1;
+            number
+        };
+        self.keep(number, result);
+    }
+
+    /// Wakes all that wait, as something has changed that they look at.
+    pub fn tell(&self) {
+        let all = self.state.lock().waiting.claim_all(0);
+        all.resume();
+    }
+
+    /// Waits until `look` finds something, or the group has failed (`None`). Blocks the fibre (or
+    /// thread).
+    pub fn wait_for<R>(&self, mut look: impl FnMut() -> Option<R>) -> Option<R> {
+        let look = |state: &mut State<T, E>| match look() {
+            None if state.failed => Some(None),
+            None => None,
+            found => Some(found),
+        };
+        self.wait_until(Limit::None, look).flatten()
+    }
+
     /// Counts down a fibre, which has ended.
     pub fn ended(&self) {
         let mut state = self.state.lock();
@@ -143,16 +244,30 @@ impl<T, E> Members<T, E> {
         all.resume();
     }
 
-    /// Notes a failure, unless there has been one, and drops the results that nobody will take. The
-    /// first panic of a destructor goes on when all are gone.
+    /// Notes the failure of a fibre, unless the group has failed or settled, and drops the results
+    /// that nobody will take. The first panic of a destructor goes on when all are gone.
     pub fn fail(&self, failure: Failure<E>) {
+        self.fail_if(failure, |state| !state.settled);
+    }
+
+    /// Notes a failure of the body, or one that somebody has asked for, unless the group has
+    /// failed. Otherwise as [`fail`](Self::fail).
+    pub fn fail_body(&self, failure: Failure<E>) {
+        self.fail_if(failure, |_| true);
+    }
+
+    /// Notes a failure, if it counts and is the first one.
+    fn fail_if(&self, failure: Failure<E>, counts: fn(&State<T, E>) -> bool) {
         let mut state = self.state.lock();
-        let superfluous = match state.failed && !planted(faults::group::LAST_FAILURE_COUNTS) {
-            true => Some(failure),
-            false => state.failure.replace(failure),
+        let is_first = !state.failed || planted(faults::group::LAST_FAILURE_COUNTS);
+        let (superfluous, results) = match is_first && counts(&state) {
+            false => (Some(failure), BTreeMap::new()),
+            true => {
+                state.failed = true;
+                let results = std::mem::take(&mut state.results);
+                (state.failure.replace(failure), results)
+            }
         };
-        state.failed = true;
-        let results = std::mem::take(&mut state.results);
         let all = state.waiting.claim_all(0);
         drop(state);
         all.resume();
@@ -191,6 +306,37 @@ impl<T, E> Members<T, E> {
         self.wait_until(Limit::None, look).flatten()
     }
 
+    /// Waits for so many results that count, or for all if that is `None`, and takes them, with
+    /// those that do not count in between. Then, or when they cannot come, or when the limit has,
+    /// the group settles; all that is there is taken if it is less. If a limit scope unwinds the
+    /// wait, nothing has been taken.
+    pub fn gather(
+        &self,
+        wanted: Option<usize>,
+        counts: fn(&T) -> bool,
+        limit: Limit,
+    ) -> (Vec<T>, Gathered) {
+        let goal = Goal { wanted, counts };
+        let settle = |state: &mut State<T, E>, end| {
+            state.settled = !planted(faults::group::SETTLES_LATE);
+            (goal.take(state), end)
+        };
+        let look = |state: &mut State<T, E>| goal.end(state).map(|end| settle(state, end));
+        let gathered = self.wait_until(limit, look).unwrap_or_else(|| {
+            let mut state = self.state.lock();
+            // It may have come at the last moment.
+            let end = goal.end(&state).unwrap_or(Gathered::Over);
+            settle(&mut state, end)
+        });
+        let mut state = self.state.lock();
+        state.settled = true;
+        // Those that wait to start fibres.
+        let all = state.waiting.claim_all(0);
+        drop(state);
+        all.resume();
+        gathered
+    }
+
     /// Waits until no fibre is left.
     ///
     /// # Errors
@@ -209,6 +355,11 @@ impl<T, E> Members<T, E> {
     /// Whether there has been a failure.
     pub fn has_failed(&self) -> bool {
         self.state.lock().failed
+    }
+
+    /// Whether it has settled.
+    pub fn is_settled(&self) -> bool {
+        self.state.lock().settled
     }
 
     /// Takes the first failure.

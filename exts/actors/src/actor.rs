@@ -9,9 +9,10 @@ use crate::next::Next;
 use crate::reply::Reply;
 use crate::system::System;
 use fibre_core::{Activity, Limit, is_cancelled};
+use fibre_sync::Restarts;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A value of its own that handles messages, one at a time.
 ///
@@ -20,7 +21,8 @@ use std::time::Duration;
 /// does not block has no stack of its own.
 ///
 /// A method that panics ends the actor: its messages are dropped, and those that
-/// [monitor](ActorRef::monitor) it are told. The panic is reported on standard error.
+/// [monitor](ActorRef::monitor) it are told. The panic is reported on standard error. An actor that
+/// [restarts](crate::Builder::spawn_restarting) begins anew instead.
 ///
 /// ```
 /// use fibre_actors::{Actor, Context};
@@ -276,5 +278,56 @@ impl<A: Actor> Behaviour<A::Message> for Player<A> {
 
     fn stop(&mut self) {
         self.actor.stopped();
+    }
+
+    fn renew(&mut self) -> bool {
+        false
+    }
+}
+
+/// An actor that begins anew when it panics.
+pub(crate) struct Restarting<A, F> {
+    /// The present one.
+    player: Player<A>,
+    /// Makes another one.
+    make: F,
+    /// How often it may.
+    restarts: Arc<Restarts>,
+    /// When the present one began.
+    begun: Instant,
+    /// The pause before the next one.
+    pause: Duration,
+}
+
+impl<A: Actor, F: FnMut() -> A + Send> Restarting<A, F> {
+    /// The first actor, which is made here.
+    pub(crate) fn new(restarts: Arc<Restarts>, mut make: F) -> Self {
+        Self {
+            player: Player::new(make()),
+            make,
+            restarts,
+            begun: Instant::now(),
+            pause: Duration::ZERO,
+        }
+    }
+}
+
+impl<A: Actor, F: FnMut() -> A + Send> Behaviour<A::Message> for Restarting<A, F> {
+    fn activate(&mut self, stage: Stage<'_, A::Message>) -> After {
+        self.player.activate(stage)
+    }
+
+    fn stop(&mut self) {
+        self.player.stop();
+    }
+
+    fn renew(&mut self) -> bool {
+        let lasted = self.begun.elapsed();
+        if !self.restarts.begin_again(lasted, &mut self.pause) {
+            return false;
+        }
+        self.player = Player::new((self.make)());
+        self.begun = Instant::now();
+        true
     }
 }

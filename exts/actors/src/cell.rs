@@ -64,6 +64,9 @@ pub(crate) trait Behaviour<M: Send + 'static>: Send {
     fn activate(&mut self, stage: Stage<'_, M>) -> After;
     /// Says that no message will come any more. On the actor's fibre.
     fn stop(&mut self);
+    /// Takes a new actor in the place of one that has panicked, if there is to be one. On the
+    /// actor's fibre, which it may block.
+    fn renew(&mut self) -> bool;
 }
 
 /// What an activation works with.
@@ -199,6 +202,16 @@ impl<M: Send + 'static> Cell<M> {
         unsafe { (*this.owned.get()).take() }
     }
 
+    /// Takes a new actor in the place of one that has panicked. A panic meanwhile is the last one.
+    #[cold]
+    fn renew(this: &Activity<Self>, actor: &mut dyn Behaviour<M>) -> bool {
+        let renewed = catch_unwind(AssertUnwindSafe(|| actor.renew()));
+        renewed.unwrap_or_else(|payload| {
+            report(this, payload);
+            false
+        })
+    }
+
     /// Ends the actor on its own fibre.
     ///
     /// # Safety
@@ -285,12 +298,18 @@ impl<M: Send + 'static> Work for Cell<M> {
             Ok(After::Again) => (begin_end(ExitReason::ClusterStopped), Stop::Call),
             Ok(After::End(reason)) => (reason, Stop::Call),
             Err(payload) => {
-                let reason = match payload.is::<Cancelled>() {
+                let is_unwound = payload.is::<Cancelled>();
+                report(this, payload);
+                let renewed = !is_unwound && Self::renew(this, &mut **actor);
+                let reason = match is_unwound {
                     true => ExitReason::ClusterStopped,
                     false => ExitReason::Panicked,
                 };
-                report(this, payload);
-                (begin_end(reason), Stop::Leave)
+                match renewed && this.schedule().is_ok() {
+                    true => return,
+                    // The new one has handled nothing, and is told nothing.
+                    false => (begin_end(reason), Stop::Leave),
+                }
             }
         };
         // SAFETY: this run owns the actor; it is active, so nobody else schedules it.

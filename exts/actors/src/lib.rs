@@ -40,7 +40,7 @@
 //! | to | use |
 //! |---|---|
 //! | say what an actor does | [`Actor`], [`Context`] |
-//! | start one | [`spawn()`]; [`Builder`] for a name, a [`Mailbox`], a stack size |
+//! | start one | [`spawn()`]; [`Builder`] for a name, a [`Mailbox`], a stack size, [`Restarts`] |
 //! | send, ask, watch and stop | [`ActorRef`], [`Reply`], [`Exit`] |
 //! | send to all subscribers | [`Topic`] |
 //! | send later, again and again | [`Context::after`], [`Context::every`], [`Timer`] |
@@ -53,8 +53,9 @@
 //! actor are handled in the order they were sent. Messages of several senders have no defined
 //! order.
 //!
-//! The crate has neither supervision trees nor actors on other machines. [`ActorRef::monitor`] is
-//! the base for building the former.
+//! An actor that panics ends, or [restarts](Builder::spawn_restarting) in place. The crate has
+//! neither supervision trees nor actors on other machines. [`ActorRef::monitor`] is the base for
+//! building the former.
 //!
 //! # What blocks what
 //!
@@ -168,6 +169,8 @@ pub use self::{
     exit::{Exit, ExitReason},
     mailbox::{Mailbox, Overflow},
 };
+#[cfg(not(loom))]
+pub use fibre_sync::Restarts;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,13 +1,14 @@
 //! How an actor comes into being.
 
-use crate::actor::{Actor, Context, Player};
+use crate::actor::{Actor, Context, Player, Restarting};
 use crate::actor_ref::ActorRef;
 use crate::actors::Actors;
-use crate::cell::{Cell, Enrolled};
+use crate::cell::{Behaviour, Cell, Enrolled};
 use crate::exit::ExitReason;
 use crate::mailbox::Mailbox;
 use crate::system::System;
 use fibre_core::Priority;
+use fibre_sync::Restarts;
 use std::io;
 use std::sync::Arc;
 
@@ -132,14 +133,96 @@ impl Builder {
         self.spawn_with(actors.system(), actor)
     }
 
-    /// The form that all share.
+    /// Spawns the actor that `make` makes, which begins anew when it panics: `make` makes another
+    /// one in its place, on the same fibre, and [`started`](Actor::started) is called again. The
+    /// references, the mailbox with the messages that wait, timers and those that monitor it stay;
+    /// the message that it has panicked in is lost. During the pauses of [`Restarts`] it handles
+    /// nothing; a kill ends a pause. When it may not restart any more, it ends as one that has
+    /// [panicked](crate::ExitReason::Panicked). An [`Arc`] of restarts is a limit that several
+    /// actors share.
+    ///
+    /// ```
+    /// use fibre_actors::{Actor, Builder, Context, Reply, Restarts};
+    /// use std::time::Duration;
+    ///
+    /// #[derive(Default)]
+    /// struct Sum(u32);
+    ///
+    /// enum Message {
+    ///     Add(&'static str),
+    ///     Sum(Reply<u32>),
+    /// }
+    ///
+    /// impl Actor for Sum {
+    ///     type Message = Message;
+    ///     fn handle(&mut self, message: Message, _: &mut Context<'_, Self>) {
+    ///         match message {
+    ///             Message::Add(text) => self.0 += text.parse::<u32>().expect("a number"),
+    ///             Message::Sum(reply) => reply.send(self.0),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let restarts = Restarts::new(3, Duration::from_secs(10));
+    /// let sum = Builder::new().spawn_restarting(restarts, Sum::default)?;
+    /// for text in ["1", "two", "39"] {
+    ///     sum.send(Message::Add(text)).unwrap(); // "two" panics, and it begins again at 0
+    /// }
+    /// assert_eq!(sum.ask(Message::Sum), Ok(39));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Self::spawn).
+    ///
+    /// # Panics
+    ///
+    /// With the panic of the first call of `make`. Later ones end the actor.
+    pub fn spawn_restarting<A: Actor>(
+        self,
+        restarts: impl Into<Arc<Restarts>>,
+        make: impl FnMut() -> A + Send + 'static,
+    ) -> io::Result<ActorRef<A::Message>> {
+        let restarting = Restarting::new(restarts.into(), make);
+        self.spawn_behaviour(System::loose(), Box::new(restarting))
+    }
+
+    /// [`spawn_restarting`](Self::spawn_restarting) among others, as [`spawn_in`](Self::spawn_in).
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Self::spawn).
+    ///
+    /// # Panics
+    ///
+    /// As [`spawn_restarting`](Self::spawn_restarting).
+    pub fn spawn_restarting_in<A: Actor>(
+        self,
+        actors: &Actors,
+        restarts: impl Into<Arc<Restarts>>,
+        make: impl FnMut() -> A + Send + 'static,
+    ) -> io::Result<ActorRef<A::Message>> {
+        let restarting = Restarting::new(restarts.into(), make);
+        self.spawn_behaviour(actors.system(), Box::new(restarting))
+    }
+
+    /// The form of actors that do not restart.
     fn spawn_with<A: Actor>(
         self,
         system: &Arc<System>,
         actor: A,
     ) -> io::Result<ActorRef<A::Message>> {
-        let player = Box::new(Player::new(actor));
-        let cell = Cell::new(self.mailbox, player, system);
+        self.spawn_behaviour(system, Box::new(Player::new(actor)))
+    }
+
+    /// The form that all share.
+    fn spawn_behaviour<M: Send + 'static>(
+        self,
+        system: &Arc<System>,
+        behaviour: Box<dyn Behaviour<M>>,
+    ) -> io::Result<ActorRef<M>> {
+        let cell = Cell::new(self.mailbox, behaviour, system);
         let activity = self.fibre.activity(system.cluster(), cell)?;
         if let Some(registry) = &system.registry {
             let member_id = registry.enter(Arc::new(Enrolled(activity.clone())));

@@ -3,13 +3,14 @@
 
 use crate::api::spawn::Builder;
 use crate::blocking::blocking;
+use crate::fibre::cancel_group::{CancelGroup, Part};
 use crate::park::cancel::{CancelToken, sleep_within};
 use crate::park::cancellation_point;
 use crate::park::timeout::TimedOut;
 use crate::wait::limit::Limit;
 use std::io;
 use std::panic::resume_unwind;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 impl CancelToken {
     /// Cancels the token at this moment, with [`TimedOut`] as the [cause](Self::cause). A fibre of
@@ -41,6 +42,54 @@ impl CancelToken {
         };
         let builder = Builder::new().name("deadline").cancel_token(self);
         builder.spawn(cancels).map(drop)
+    }
+
+    /// Cancels the token with grace: fibres that are in a [`graceful`](crate::graceful()) stretch
+    /// are cancelled when that ends, or when the time has passed, whichever comes first. All others
+    /// are cancelled at once, and so are those that begin later; the token and its children are
+    /// cancelled, and whoever watches them is told. After another call, the earlier moment counts;
+    /// a [`cancel`](Self::cancel) spares nobody any more. Blocks nothing.
+    ///
+    /// A fibre of the caller's cluster, or of the default one, sleeps until then, or until no
+    /// stretch is left.
+    ///
+    /// ```
+    /// use fibre::{Builder, CancelToken, channel::bounded};
+    /// use std::time::Duration;
+    ///
+    /// let token = CancelToken::new();
+    /// let (begun, has_begun) = bounded(1);
+    /// let slow = Builder::new().cancel_token(&token).spawn(move || {
+    ///     fibre::graceful(|| {
+    ///         begun.send(()).unwrap();
+    ///         fibre::sleep_within(Duration::from_secs(3600)) // too long
+    ///     })
+    /// })?;
+    /// has_begun.recv().unwrap();
+    /// token.cancel_within(Duration::from_millis(5))?;
+    /// assert_eq!(slow.join().unwrap(), Ok(Err(fibre::Cancelled)));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// That of a fibre that cannot be spawned. Nobody has been cancelled then.
+    pub fn cancel_within(&self, grace: Duration) -> io::Result<()> {
+        let limit = Instant::now().checked_add(grace);
+        if let Some(limit) = limit {
+            let token = self.clone();
+            let cancels = move || {
+                if sleep_within(limit).is_ok() {
+                    token.as_group().cancel_at_limit(limit);
+                }
+            };
+            let outer = Some(self.group());
+            let over = Self::of_group(CancelGroup::new_part(outer, Part::Limiting));
+            let builder = Builder::new().name("grace").cancel_token(&over);
+            builder.spawn(cancels)?;
+        }
+        self.as_group().cancel_with_grace(limit);
+        Ok(())
     }
 }
 

@@ -5,6 +5,15 @@
 //! out under the lock, with a reference each, and cancels them after releasing the lock. So no lock
 //! is held while a fibre is queued.
 //!
+//! A group may be cancelled *with grace*: then members in a *stretch* of work stay until that ends,
+//! or the limit comes, when the group is *over*: it is cancelled as usual. A stretch begins and
+//! ends under the lock, so a canceller finds a fibre in it or outside of it. A group that has been
+//! cancelled lets no stretch begin. So once the canceller has been to all groups of a tree, the
+//! number of stretches in it only falls: the canceller then notes that, and looks whether one is
+//! left; whoever ends a stretch looks if that has been noted. Either sees that there is none, and
+//! that the group is over. Groups that are made within a stretch are part of it: they are cancelled
+//! when their outer group is over.
+//!
 //! Selections that watch a group wait for its cancellation without being members: their waiters are
 //! claimed under the lock, and resumed after it.
 //!
@@ -19,6 +28,7 @@ use std::error::Error;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
 
 /// A group of fibres.
 #[derive(Debug)]
@@ -39,14 +49,86 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
 /// The members. Empty once the group has been cancelled.
 #[derive(Debug)]
 struct Members<F: Cancellable> {
-    /// Fibres that have not ended.
+    /// Fibres that have not ended, and are not in a stretch.
     fibres: HashSet<Member<F>>,
-    /// Groups within this one; some may be gone.
-    inner: Vec<Weak<CancelGroup<F>>>,
+    /// Fibres in a stretch.
+    stretching: HashSet<Member<F>>,
+    /// Groups within this one.
+    inner: Inner<F>,
+    /// Groups that were made within a stretch.
+    stretched: Inner<F>,
+    /// Groups with a fibre that waits for the limit.
+    limiting: Inner<F>,
+    /// Whether it is over: nothing is spared any more.
+    over: bool,
+    /// Whether a cancellation with grace has come to all groups within this one, too: only from
+    /// then on no stretch begins in any of them.
+    graced: bool,
+    /// The earliest limit of a cancellation with grace.
+    limit: Option<Instant>,
     /// The waiters of those that watch the group.
     watchers: Vec<Member<Waiter<F>>>,
-    /// How many groups `inner` may have before those that are gone are swept out.
+}
+
+/// A list of groups within one; some may be gone.
+#[derive(Debug)]
+struct Inner<F: Cancellable> {
+    /// The groups.
+    groups: Vec<Weak<CancelGroup<F>>>,
+    /// How many there may be before those that are gone are swept out.
     sweep_at: usize,
+}
+
+impl<F: Cancellable> Inner<F> {
+    /// No group.
+    const fn new() -> Self {
+        let groups = Vec::new();
+        Self {
+            groups,
+            sweep_at: FIRST_SWEEP,
+        }
+    }
+
+    /// Takes a group in.
+    fn add(&mut self, group: &Arc<CancelGroup<F>>) {
+        if self.groups.len() >= self.sweep_at {
+            self.groups.retain(|inner| inner.strong_count() > 0);
+            self.sweep_at = (2 * self.groups.len()).max(FIRST_SWEEP);
+        }
+        self.groups.push(Arc::downgrade(group));
+    }
+}
+
+/// What a group is within another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// It is cancelled with the outer one.
+    Usual,
+    /// It is part of a stretch: cancelled when the outer one is over.
+    Stretched,
+    /// It ends the wait for the outer one's limit: cancelled when that is over.
+    Limiting,
+}
+
+/// What has become of a stretch that was to begin.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stretching {
+    /// It has begun.
+    Begun,
+    /// The fibre is in one already.
+    Within,
+    /// The group has been cancelled.
+    Refused,
+}
+
+/// What a cancellation spares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spared {
+    /// Nobody.
+    Nobody,
+    /// Stretches.
+    Stretches,
 }
 
 /// A fibre, or a waiter, by its address.
@@ -76,19 +158,29 @@ const FIRST_SWEEP: usize = 8;
 impl<F: Cancellable> CancelGroup<F> {
     /// Makes a group without members, within `outer` if there is one, and cancelled if `outer` is.
     pub(crate) fn new(outer: Option<Arc<Self>>) -> Arc<Self> {
+        Self::new_part(outer, Part::Usual)
+    }
+
+    /// The same, for a certain part in the outer group.
+    pub(crate) fn new_part(outer: Option<Arc<Self>>, part: Part) -> Arc<Self> {
         let group = Arc::new(Self {
             cancelled: AtomicBool::new(false),
             members: Mutex::new(Members {
                 fibres: HashSet::new(),
-                inner: Vec::new(),
+                stretching: HashSet::new(),
+                inner: Inner::new(),
+                stretched: Inner::new(),
+                limiting: Inner::new(),
+                over: false,
+                graced: false,
+                limit: None,
                 watchers: Vec::new(),
-                sweep_at: FIRST_SWEEP,
             }),
             outer,
             cause: OnceLock::new(),
         });
         if let Some(outer) = &group.outer
-            && !outer.add(&group)
+            && !outer.add(&group, part)
         {
             group.cancelled.store(true, Ordering::Release);
         }
@@ -117,20 +209,62 @@ impl<F: Cancellable> CancelGroup<F> {
 
     /// Cancels all members, and all groups within this one.
     pub(crate) fn cancel(&self) {
-        let mut groups = self.cancel_fibres();
+        self.cancel_all(Spared::Nobody, None);
+    }
+
+    /// Cancels all members when this limit has come. It is noted in the same step, as the fibre
+    /// that calls this may come before the one that cancels with grace.
+    pub(crate) fn cancel_at_limit(&self, limit: Instant) {
+        self.cancel_all(Spared::Nobody, Some(limit));
+    }
+
+    /// Cancels all members that are not in a stretch, and so with all groups within this one. The
+    /// caller has the group cancelled at the limit. If nobody is in a stretch, the group is over.
+    pub(crate) fn cancel_with_grace(&self, limit: Option<Instant>) {
+        self.cancel_all(Spared::Stretches, limit);
+        // The end of a stretch before this leaves the look to us.
+        self.members.lock().graced = true;
+        self.end_without_stretches();
+    }
+
+    /// Cancels what is left if nobody is in a stretch. The caller knows that none begins.
+    fn end_without_stretches(&self) {
+        if !self.has_stretches() {
+            self.cancel();
+        }
+    }
+
+    /// Cancels the members of this group and of those within it.
+    fn cancel_all(&self, spared: Spared, limit: Option<Instant>) {
+        let mut groups = self.cancel_fibres(spared, limit);
         while let Some(group) = groups.pop() {
             if let Some(group) = group.upgrade() {
-                groups.append(&mut group.cancel_fibres());
+                groups.append(&mut group.cancel_fibres(spared, limit));
             }
         }
     }
 
-    /// Cancels the fibres and returns the inner groups.
-    fn cancel_fibres(&self) -> Vec<Weak<Self>> {
+    /// Cancels the fibres and returns the inner groups. They stay in the list: another canceller
+    /// may come before this one has been to all of them, and is to return after they have been
+    /// told.
+    fn cancel_fibres(&self, spared: Spared, limit: Option<Instant>) -> Vec<Weak<Self>> {
         let mut members = self.members.lock();
         self.cancelled.store(true, Ordering::Release);
-        let fibres = std::mem::take(&mut members.fibres);
-        let inner = std::mem::take(&mut members.inner);
+        members.limit = members.limit.into_iter().chain(limit).min();
+        let mut fibres = std::mem::take(&mut members.fibres);
+        let inner = match spared {
+            Spared::Nobody => {
+                members.over = true;
+                fibres.extend(members.stretching.drain());
+                let parts = [&members.inner, &members.stretched, &members.limiting];
+                parts
+                    .iter()
+                    .flat_map(|part| &part.groups)
+                    .cloned()
+                    .collect()
+            }
+            Spared::Stretches => members.inner.groups.clone(),
+        };
         for fibre in &fibres {
             // SAFETY: the fibre cannot leave, and hence not be given up, while we have the lock.
             unsafe { F::retain(fibre.0) };
@@ -156,18 +290,93 @@ impl<F: Cancellable> CancelGroup<F> {
         inner
     }
 
-    /// Takes an inner group in. `false`: this group has been cancelled.
-    fn add(&self, inner: &Arc<Self>) -> bool {
+    /// Takes an inner group in. `false`: this group has been cancelled, or is over.
+    fn add(&self, inner: &Arc<Self>, part: Part) -> bool {
         let mut members = self.members.lock();
-        if self.is_cancelled() {
-            return false;
+        let (ended, groups) = match part {
+            Part::Usual => (self.is_cancelled(), &mut members.inner),
+            Part::Stretched => (members.over, &mut members.stretched),
+            Part::Limiting => (members.over, &mut members.limiting),
+        };
+        if !ended {
+            groups.add(inner);
         }
-        if members.inner.len() >= members.sweep_at {
-            members.inner.retain(|inner| inner.strong_count() > 0);
-            members.sweep_at = (2 * members.inner.len()).max(FIRST_SWEEP);
+        !ended
+    }
+
+    /// Begins a stretch of a member.
+    pub(crate) fn begin_stretch(&self, fibre: NonNull<F>) -> Stretching {
+        let mut members = self.members.lock();
+        if members.stretching.contains(&Member(fibre)) {
+            return Stretching::Within;
         }
-        members.inner.push(Arc::downgrade(inner));
-        true
+        // Those that were cancelled are no members any more.
+        if !members.fibres.remove(&Member(fibre)) {
+            return Stretching::Refused;
+        }
+        members.stretching.insert(Member(fibre));
+        Stretching::Begun
+    }
+
+    /// Whether a member is in a stretch.
+    pub(crate) fn is_in_stretch(&self, fibre: NonNull<F>) -> bool {
+        self.members.lock().stretching.contains(&Member(fibre))
+    }
+
+    /// Ends a stretch of a member. `true`: it has been spared, so the caller cancels it, and then
+    /// [notes](Self::note_stretch_end) that.
+    #[must_use]
+    pub(crate) fn end_stretch(&self, fibre: NonNull<F>) -> bool {
+        let mut members = self.members.lock();
+        let was_in = members.stretching.remove(&Member(fibre));
+        let is_spared = was_in && self.is_cancelled();
+        if was_in && !is_spared {
+            members.fibres.insert(Member(fibre));
+        }
+        is_spared
+    }
+
+    /// After the end of a stretch: groups that have been cancelled with grace are over, if it was
+    /// the last one in them.
+    pub(crate) fn note_stretch_end(&self) {
+        let chain = std::iter::successors(Some(self), |group| group.outer.as_deref());
+        let is_graced = |group: &&Self| {
+            let members = group.members.lock();
+            members.graced && !members.over
+        };
+        chain
+            .filter(is_graced)
+            .for_each(Self::end_without_stretches);
+    }
+
+    /// The earliest limit of a cancellation with grace, of this group or one that it is within.
+    pub(crate) fn limit(&self) -> Option<Instant> {
+        let chain = std::iter::successors(Some(self), |group| group.outer.as_deref());
+        chain.filter_map(|group| group.members.lock().limit).min()
+    }
+
+    /// Whether this group has been cancelled, or one that it is within, also with grace.
+    pub(crate) fn is_ending(&self) -> bool {
+        let mut chain = std::iter::successors(Some(self), |group| group.outer.as_deref());
+        chain.any(Self::is_cancelled)
+    }
+
+    /// Whether a fibre of this group, or of one within it, is in a stretch. Groups that are part of
+    /// a stretch last no longer than that.
+    fn has_stretches(&self) -> bool {
+        let look = |group: &Self, groups: &mut Vec<Weak<Self>>| {
+            let members = group.members.lock();
+            groups.extend_from_slice(&members.inner.groups);
+            !members.stretching.is_empty()
+        };
+        let mut groups = Vec::new();
+        let mut found = look(self, &mut groups);
+        while !found && let Some(group) = groups.pop() {
+            found = group
+                .upgrade()
+                .is_some_and(|group| look(&group, &mut groups));
+        }
+        found
     }
 
     /// Takes a new fibre in, or cancels it at once if the group has been cancelled.
@@ -188,7 +397,11 @@ impl<F: Cancellable> CancelGroup<F> {
 
     /// Lets an ended fibre out.
     pub(crate) fn leave(&self, fibre: NonNull<F>) {
-        self.members.lock().fibres.remove(&Member(fibre));
+        let mut members = self.members.lock();
+        members.fibres.remove(&Member(fibre));
+        if !members.stretching.is_empty() {
+            members.stretching.remove(&Member(fibre));
+        }
     }
 
     /// Lets the group's canceller claim this waiter and resume it. `false`: the group has been
@@ -374,13 +587,78 @@ mod tests {
         assert_eq!(text(&silent), None);
     }
 
+    /// Grace spares members in a stretch until its end, or until the group is over; and a group
+    /// that has been cancelled lets none begin.
+    #[test]
+    fn stretches_are_spared_until_they_end_or_the_group_is_over() {
+        let fibres: [Counts; 4] = Default::default();
+        let pointers = fibres.each_ref().map(NonNull::from);
+        let group = CancelGroup::new(None);
+        fibres.iter().for_each(|fibre| join(&group, fibre));
+        assert_eq!(group.begin_stretch(pointers[0]), Stretching::Begun);
+        assert_eq!(group.begin_stretch(pointers[0]), Stretching::Within);
+        assert_eq!(group.begin_stretch(pointers[1]), Stretching::Begun);
+        assert_eq!(group.begin_stretch(pointers[2]), Stretching::Begun);
+        assert!(!group.end_stretch(pointers[2]), "nobody has cancelled it");
+        let (soon, late) = (
+            Instant::now(),
+            Instant::now() + std::time::Duration::from_secs(1),
+        );
+        for limit in [late, soon, late] {
+            group.cancel_with_grace(Some(limit));
+        }
+        assert_eq!(group.limit(), Some(soon));
+        let counts = fibres.each_ref().map(Counts::cancelled);
+        assert_eq!(counts, [0, 0, 1, 1]);
+        assert_eq!(group.begin_stretch(pointers[3]), Stretching::Refused);
+        assert!(group.end_stretch(pointers[0]) && !group.end_stretch(pointers[0]));
+        assert!(group.has_stretches());
+        group.cancel();
+        assert!(!group.end_stretch(pointers[1]), "its canceller has come");
+        let counts = fibres.each_ref().map(Counts::cancelled);
+        assert_eq!(counts, [0, 1, 1, 1], "who ends a stretch cancels itself");
+    }
+
+    /// Groups made in a stretch end with their outer one; whoever waits for the limit learns that
+    /// no stretch is left, whichever group of the tree it was in.
+    #[test]
+    fn the_last_stretch_of_a_tree_ends_it() {
+        let fibres: [Counts; 3] = Default::default();
+        let pointers = fibres.each_ref().map(NonNull::from);
+        let outer = CancelGroup::new(None);
+        let inner = CancelGroup::new(Some(Arc::clone(&outer)));
+        let limiting = CancelGroup::new_part(Some(Arc::clone(&outer)), Part::Limiting);
+        join(&outer, &fibres[0]);
+        join(&inner, &fibres[1]);
+        for (group, fibre) in [(&outer, pointers[0]), (&inner, pointers[1])] {
+            assert_eq!(group.begin_stretch(fibre), Stretching::Begun);
+        }
+        let stretched = CancelGroup::new_part(Some(Arc::clone(&inner)), Part::Stretched);
+        join(&stretched, &fibres[2]);
+        outer.cancel_with_grace(None);
+        assert!(inner.is_cancelled() && !stretched.is_cancelled() && !limiting.is_cancelled());
+        let later = CancelGroup::new_part(Some(Arc::clone(&inner)), Part::Stretched);
+        assert!(!later.is_cancelled(), "the stretch goes on");
+        drop(later);
+        assert!(outer.end_stretch(pointers[0]));
+        outer.note_stretch_end();
+        assert!(!limiting.is_cancelled(), "the inner one has a stretch");
+        stretched.leave(pointers[2]);
+        drop(stretched);
+        assert!(inner.end_stretch(pointers[1]));
+        inner.note_stretch_end();
+        assert!(limiting.is_cancelled() && outer.members.lock().over);
+        let late = CancelGroup::new_part(Some(Arc::clone(&outer)), Part::Stretched);
+        assert!(late.is_cancelled());
+    }
+
     #[test]
     fn groups_that_are_gone_are_forgotten() {
         let outer = CancelGroup::<Counts>::new(None);
         for _ in 0..10 * FIRST_SWEEP {
             drop(CancelGroup::new(Some(Arc::clone(&outer))));
         }
-        assert!(outer.members.lock().inner.len() <= FIRST_SWEEP);
+        assert!(outer.members.lock().inner.groups.len() <= FIRST_SWEEP);
     }
 
     #[test]

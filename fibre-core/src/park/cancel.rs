@@ -125,6 +125,11 @@ impl CancelToken {
         self.0.is_cancelled()
     }
 
+    /// The token of a group.
+    pub(crate) fn of_group(group: Arc<CancelGroup<ControlBlock>>) -> Self {
+        Self(group)
+    }
+
     /// The group, to be watched.
     pub(crate) fn as_group(&self) -> &CancelGroup<ControlBlock> {
         &self.0
@@ -146,7 +151,7 @@ pub fn is_cancelled() -> bool {
 
 /// Whether a running fibre has been cancelled, and is to notice it.
 #[inline]
-fn notices(block: &ControlBlock) -> bool {
+pub(super) fn notices(block: &ControlBlock) -> bool {
     block.state.is_cancelled() && block.shields.get() == 0
 }
 

@@ -10,6 +10,7 @@
 //! * `shield`: what keeps cancellation and limit scopes out;
 //! * `plain_calls`: whether a fibre's calls of the C library may be replaced;
 //! * `cancel`: cancellation points, tokens, shields;
+//! * `grace`: stretches that a cancellation spares until its limit;
 //! * `within`: the common part of calls that wait within a limit;
 //! * `local`: fibre-local values;
 //! * `ending`: drops long chains of nested objects;
@@ -30,6 +31,8 @@ pub(crate) mod cancel;
 pub(crate) mod due;
 #[cfg(not(loom))]
 pub(crate) mod ending;
+#[cfg(not(loom))]
+pub(crate) mod grace;
 #[cfg(not(loom))]
 pub(crate) mod interval;
 #[cfg(not(loom))]

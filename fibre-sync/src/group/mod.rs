@@ -1,5 +1,7 @@
 //! Groups of fibres that succeed or fail together; `errors` has the errors of a failed group,
-//! `arms` the arms that its body may select.
+//! `arms` the arms that its body may select. `gather` has the waits for several results, and
+//! `partial` what they return in time. `supervisor` is about groups that keep going when a fibre
+//! fails, `restarts` and `start` about how fibres begin.
 //!
 //! A group is a [`scope`], a [`CancelToken`] that all of its fibres have, and a
 //! [members](crate::members::Members) of them: how many run, what they have returned, and what the
@@ -11,16 +13,26 @@
 //! A group ends in three steps. The body returns, fails, or is unwound. The caller then waits for
 //! the fibres. Meanwhile it notices the end of the time and its own cancellation, and passes either
 //! on as a failure. Last, the scope waits for the remaining fibres without limits, as they borrow
-//! from the caller.
+//! from the caller. A group that has settled has what its body wants, so neither is a failure of it
+//! any more.
 
 mod arms;
 mod errors;
+mod gather;
+mod partial;
+mod restarts;
+mod start;
+mod supervisor;
 
 pub use self::arms::{EndArm, NextArm};
-pub use self::errors::GroupError;
+pub use self::errors::{FibreError, GroupError};
+pub use self::partial::{Partial, PartialCause};
+pub use self::restarts::Restarts;
+pub use self::start::{Ready, StartError};
+pub use self::supervisor::{Supervisor, SupervisorBuilder};
 
 use crate::members::{Failure, Members, Unfinished};
-use fibre_core::internal::{Ended, ScopeSet, Unwind, is_shielded};
+use fibre_core::internal::{Ended, ScopeSet, Unwind, child_of_caller, is_shielded};
 use fibre_core::{Builder, CancelToken, Cancelled, Limit, Scope, is_cancelled, scope};
 use std::fmt;
 use std::io;
@@ -160,9 +172,12 @@ impl GroupBuilder {
         E: Send,
     {
         // In a shield, the fibres do not notice either what the caller does not.
-        let of_caller = || CancelToken::of_caller().filter(|_| !is_shielded());
-        let outer = self.token.or_else(of_caller);
-        let token = outer.map_or_else(CancelToken::new, |outer| outer.child());
+        let of_caller = || match is_shielded() {
+            true => None,
+            false => child_of_caller(),
+        };
+        let child = self.token.map(|outer| outer.child());
+        let token = child.or_else(of_caller).unwrap_or_default();
         let shared = Shared {
             members: Arc::new(Members::new(self.limit.unwrap_or(usize::MAX))),
             inherited: ScopeSet::with(self.deadline, self.cancellable),
@@ -192,6 +207,10 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
+/// What a fibre has returned, or how it has failed. The outer error is that of the whole group: the
+/// end of its time, or cancellation.
+type Outcome<R, E> = Result<Result<R, FibreError<E>>, Failure<E>>;
+
 /// What a group and its fibres share.
 struct Shared<T, E> {
     /// The fibres.
@@ -213,23 +232,37 @@ impl<T, E> Clone for Shared<T, E> {
 }
 
 impl<T, E> Shared<T, E> {
-    /// Notes a failure, unless there has been one, and cancels the group. An error that is but a
-    /// consequence of the time's end, or of cancellation from outside, counts as that.
+    /// Notes the failure of a fibre, unless the group has failed or settled, and cancels the group.
     fn fail(&self, failure: Failure<E>) {
-        // Also if the destructor of a value panics that is dropped here.
-        let _cancels = CancelOnDrop(&self.token);
+        self.fail_by(failure, Members::fail);
+    }
+
+    /// Notes a failure of the body, or one that was asked for, unless the group has failed, and
+    /// cancels the group.
+    fn fail_body(&self, failure: Failure<E>) {
+        self.fail_by(failure, Members::fail_body);
+    }
+
+    /// Notes a failure, and cancels the group. An error that is but a consequence of the time's
+    /// end, or of cancellation from outside, counts as that.
+    fn fail_by(&self, failure: Failure<E>, fail: fn(&Members<T, E>, Failure<E>)) {
+        // Also if the destructor of a value panics that is dropped here. A group that is cancelled
+        // with grace is left its grace.
+        let is_new = !self.token.is_cancelled();
+        let _cancels = is_new.then(|| CancelOnDrop(&self.token));
+        let is_cancelled = || self.token.is_cancelled() && !self.members.is_settled();
         let instead = match failure {
             Failure::Error(_) | Failure::Cancelled if self.is_over() => Some(Failure::TimedOut),
-            Failure::Error(_) if self.token.is_cancelled() => Some(Failure::Cancelled),
+            Failure::Error(_) if is_cancelled() => Some(Failure::Cancelled),
             _ => None,
         };
         let mut panics = Unwind::none();
         match instead {
             Some(instead) => {
-                panics.note(|| self.members.fail(instead));
+                panics.note(|| fail(&self.members, instead));
                 panics.note(|| drop(failure));
             }
-            None => panics.note(|| self.members.fail(failure)),
+            None => panics.note(|| fail(&self.members, failure)),
         }
         panics.go_on_if_none_does();
     }
@@ -284,18 +317,54 @@ impl<T, E> Shared<T, E> {
     /// Runs a fibre's closure to its end, and enters that in the member list.
     fn run<R>(self, f: impl FnOnce() -> Result<R, E>, entered: impl FnOnce(&Members<T, E>, R)) {
         let end = EndOnDrop(&self.members);
+        self.finish(self.call(f), entered);
+        drop(end);
+    }
+
+    /// Enters how a fibre has ended. A failure of its own is one of the group.
+    fn finish<R>(&self, outcome: Outcome<R, E>, entered: impl FnOnce(&Members<T, E>, R)) {
+        match outcome {
+            Ok(Ok(value)) => entered(&self.members, value),
+            Ok(Err(error)) => self.fail(error.into()),
+            Err(failure) => self.fail(failure),
+        }
+    }
+
+    /// Calls a fibre's closure.
+    fn call<R>(&self, f: impl FnOnce() -> Result<R, E>) -> Outcome<R, E> {
         match catch_unwind(AssertUnwindSafe(|| self.inherited.call(f))) {
             // It may be what became of a call that the time's end has ended.
-            Ok(Ok(Ok(_))) if self.is_over() => self.fail(Failure::TimedOut),
-            Ok(Ok(Ok(value))) => entered(&self.members, value),
-            Ok(Ok(Err(error))) => self.fail(Failure::Error(error)),
-            Ok(Err(Ended::TimedOut)) => self.fail(Failure::TimedOut),
-            Ok(Err(Ended::Cancelled)) => self.fail(Failure::Cancelled),
+            Ok(Ok(Ok(_))) if self.is_over() => Err(Failure::TimedOut),
+            Ok(Ok(Ok(value))) => Ok(Ok(value)),
+            Ok(Ok(Err(error))) => Ok(Err(FibreError::Failed(error))),
+            Ok(Err(Ended::TimedOut)) => Err(Failure::TimedOut),
+            Ok(Err(Ended::Cancelled)) => Err(Failure::Cancelled),
             // Its cluster stops, and unwinds what waits.
-            Err(payload) if payload.is::<Cancelled>() => self.fail(Failure::Cancelled),
-            Err(payload) => self.fail(Failure::Panicked(payload)),
+            Err(payload) if payload.is::<Cancelled>() => Err(Failure::Cancelled),
+            Err(payload) => Ok(Err(FibreError::Panicked(payload))),
         }
-        drop(end);
+    }
+
+    /// Notes the end of the time, or cancellation, also for the group.
+    fn fail_alike(&self, failure: &Failure<E>) {
+        match failure {
+            Failure::TimedOut => self.fail(Failure::TimedOut),
+            _ => self.fail(Failure::Cancelled),
+        }
+    }
+
+    /// Whether an error that comes now is but a consequence: of the group's end, or its time's.
+    fn is_ending(&self) -> bool {
+        self.token.is_cancelled() || self.is_over()
+    }
+}
+
+impl<E> From<FibreError<E>> for Failure<E> {
+    fn from(error: FibreError<E>) -> Self {
+        match error {
+            FibreError::Failed(error) => Self::Error(error),
+            FibreError::Panicked(payload) => Self::Panicked(payload),
+        }
     }
 }
 
@@ -347,15 +416,15 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
     fn call<R>(&self, body: impl FnOnce(&Self) -> Result<R, E>) -> Option<R> {
         match self.shared.inherited.call(|| body(self)) {
             Ok(Ok(value)) => return Some(value),
-            Ok(Err(error)) => self.shared.fail(Failure::Error(error)),
-            Err(Ended::TimedOut) => self.shared.fail(Failure::TimedOut),
-            Err(Ended::Cancelled) => self.shared.fail(Failure::Cancelled),
+            Ok(Err(error)) => self.shared.fail_body(Failure::Error(error)),
+            Err(Ended::TimedOut) => self.shared.fail_body(Failure::TimedOut),
+            Err(Ended::Cancelled) => self.shared.fail_body(Failure::Cancelled),
         }
         None
     }
 
     /// Starts a fibre; [`next`](Self::next) and its kin return its result. In a group that has
-    /// failed, it drops `f` instead.
+    /// failed, or has [ended](Self::first) its rest, it drops `f` instead.
     ///
     /// Blocks the fibre (or thread) while the group is at its limit of fibres. So in a group with a
     /// limit, its fibres should not start others.
@@ -372,7 +441,8 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
         let Some(number) = self.shared.members.enter(true) else {
             return;
         };
-        self.start(f, move |members, value| members.keep(number, value));
+        let keep = move |members: &Members<T, E>, value| members.keep(number, value);
+        self.launch(&self.shared.token, move |shared| shared.run(f, keep));
     }
 
     /// Starts a fibre without a result: for a group of any number of connections, say. Otherwise as
@@ -405,22 +475,19 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
         E: Send + 'scope,
     {
         if self.shared.members.enter(false).is_some() {
-            self.start(f, |_, ()| ());
+            self.launch(&self.shared.token, move |shared| shared.run(f, |_, ()| ()));
         }
     }
 
-    /// Starts a fibre that has been entered in the member list.
-    fn start<R>(
-        &self,
-        f: impl FnOnce() -> Result<R, E> + Send + 'scope,
-        keep: impl FnOnce(&Members<T, E>, R) + Send + 'scope,
-    ) where
+    /// Starts a fibre that has been entered in the member list; `run` counts it down.
+    fn launch(&self, token: &CancelToken, run: impl FnOnce(Shared<T, E>) + Send + 'scope)
+    where
         T: Send + 'scope,
         E: Send + 'scope,
     {
         let shared = self.shared.clone();
-        let builder = Builder::new().cancel_token(&self.shared.token);
-        let started = builder.spawn_scoped(self.scope, move || shared.run(f, keep));
+        let builder = Builder::new().cancel_token(token);
+        let started = builder.spawn_scoped(self.scope, move || run(shared));
         if let Err(error) = started.map(drop) {
             self.cannot_start(&error);
         }
@@ -481,7 +548,8 @@ impl<'scope, 'env, T, E> Group<'scope, 'env, T, E> {
     /// Cancels the group, unless it has failed: its fibres are cancelled, and it ends with
     /// [`GroupError::Cancelled`]. Blocks nothing.
     pub fn cancel(&self) {
-        self.shared.fail(Failure::Cancelled);
+        let _cancels = CancelOnDrop(&self.shared.token);
+        self.shared.fail_body(Failure::Cancelled);
     }
 
     /// Whether the group has failed, so that its fibres have been cancelled.

@@ -7,6 +7,8 @@
 //! | `unwinding` | destructors that wait, and what goes on beside them                 |
 //! | `random` | time-outs and cancellation at random moments: nothing is lost          |
 //! | `groups` | groups of fibres                                                       |
+//! | `gathering` | the first results of a group, and what there is in time             |
+//! | `supervisors` | groups that keep going, restarts, and fibres that become ready    |
 //! | `aborting` | a program that is built with `panic = "abort"`                        |
 
 #![allow(
@@ -16,8 +18,10 @@
 )]
 
 mod aborting;
+mod gathering;
 mod groups;
 mod random;
 mod scopes;
+mod supervisors;
 mod table;
 mod unwinding;

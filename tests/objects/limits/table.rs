@@ -10,7 +10,7 @@ use fibre::sync::{
     AutoEvent, Barrier, BinarySemaphore, Condvar, Event, Mutex, Notify, Once, OnceLock, RwLock,
     Semaphore, WaitGroup,
 };
-use fibre::{Limit, timeout};
+use fibre::{Group, GroupError, Limit, Restarts, timeout};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -226,7 +226,56 @@ const IO: &[Call] = calls! {
         let mut child = Command::new("sleep").arg("3600").kill_on_drop(true).spawn().unwrap();
         child.wait().is_err()
     };
+    "`group`" Fails |_| {
+        let waits = |group: &Group<'_, '_, (), ()>| {
+            group.spawn(|| fibre::sleep_within(LONG).map_err(drop));
+            Ok(())
+        };
+        fibre::group(waits) == Err(GroupError::TimedOut)
+    };
+    "`Group::next`" Unwinds |_| in_group(|group| group.next().is_none());
+    "`Group::first`" Unwinds |_| in_group(|group| group.first().is_none());
+    "`Group::quorum`" Unwinds |_| in_group(|group| group.quorum(1).is_err());
+    "`Group::quorum_within`" Fails |_| in_group(|group| group.quorum_within(1, LONG).is_err());
+    "`Group::results_within`" Fails |_| in_group(|group| group.results_within(LONG).is_err());
+    "`Group::start`" Unwinds |_| in_group(|group| {
+        let is_left = || fibre::CancelToken::of_caller().is_some_and(|it| it.is_cancelled());
+        // The fibre has the time, too, and is not to end by it.
+        let waits = move || while !is_left() {
+            fibre::sleep(Duration::from_micros(100));
+        };
+        let started = group.start::<(), _>(move |_ready| {
+            fibre::shield(waits);
+            Ok(())
+        });
+        started.is_err()
+    });
+    "`Restarts::run`" Fails |_| {
+        let restarts = Restarts::new(1, LONG).backoff(LONG, LONG);
+        restarts.run(|| Err::<(), _>(())).is_err()
+    };
 };
+
+/// Calls `wait` in the body of a group. The fibre of the group ends after the body.
+fn in_group(wait: fn(&Group<'_, '_, (), ()>) -> bool) -> bool {
+    /// Sets an event.
+    struct SetOnDrop<'a>(&'a Event);
+    impl Drop for SetOnDrop<'_> {
+        fn drop(&mut self) {
+            self.0.set();
+        }
+    }
+    let event = Event::new();
+    let ended = fibre::group(|group| {
+        group.spawn(|| {
+            fibre::shield(|| event.wait());
+            Ok(())
+        });
+        let _sets = SetOnDrop(&event);
+        Ok(wait(group))
+    });
+    ended.unwrap()
+}
 
 /// A fibre that nobody ends, but whose handle ends it.
 fn endless() -> fibre::JoinHandle<()> {

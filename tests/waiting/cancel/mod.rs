@@ -5,6 +5,7 @@
 //! | `points` | which calls notice, and what they then say                          |
 //! | `tokens` | who is cancelled together                                           |
 //! | `races`  | cancellation against wakers and deadlines: nothing is lost          |
+//! | `grace`  | stretches that are spared until a limit                             |
 //!
 //! Calls on descriptors that are cancelled are in `tests/descriptors/io/cancel.rs`.
 
@@ -14,6 +15,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod grace;
 mod points;
 mod races;
 mod tokens;

@@ -3,9 +3,13 @@
 use crate::support::{Drops, each, eventually, everywhere, with_mailbox};
 use fibre::channel::{Sender, unbounded};
 use fibre_actors::{
-    Actor, AskError, Builder, Context, Exit, ExitReason, Mailbox, Overflow, Reply, SendError,
+    Actor, AskError, Builder, Context, Exit, ExitReason, Mailbox, Overflow, Reply, Restarts,
+    SendError,
 };
 use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Panics without a report of std's.
 fn fail() -> ! {
@@ -226,5 +230,140 @@ fn messages_may_panic_when_they_are_dropped() {
         told.recv().unwrap();
         assert_eq!(actor.wait(), ExitReason::Panicked);
         eventually(|| drops.count() == 20);
+    });
+}
+
+/// What an actor that restarts is told.
+enum Step {
+    Add(u32),
+    Fail,
+    Sum(Reply<u32>),
+}
+
+/// An actor that restarts: adds, and counts how often it was started.
+struct Phoenix {
+    sum: u32,
+    started: Arc<AtomicU32>,
+    _state: crate::support::drops::Counted,
+}
+
+impl Actor for Phoenix {
+    type Message = Step;
+
+    fn started(&mut self, _: &mut Context<'_, Self>) {
+        self.started.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn handle(&mut self, step: Step, _: &mut Context<'_, Self>) {
+        match step {
+            Step::Add(number) => self.sum += number,
+            Step::Fail => fail(),
+            Step::Sum(reply) => reply.send(self.sum),
+        }
+    }
+}
+
+const LONG: Duration = Duration::from_secs(3600);
+
+/// What makes such actors.
+fn phoenix(drops: &Drops, started: &Arc<AtomicU32>) -> impl FnMut() -> Phoenix + Send + 'static {
+    let (drops, started) = (drops.clone(), Arc::clone(started));
+    move || Phoenix {
+        sum: 0,
+        started: Arc::clone(&started),
+        _state: drops.value(),
+    }
+}
+
+/// It begins anew with the messages that wait, so often and no oftener; then it ends as others do.
+#[test]
+fn an_actor_restarts_so_often() {
+    everywhere(|actors| {
+        let (drops, started) = (Drops::new(), Arc::new(AtomicU32::new(0)));
+        let (tell, told) = unbounded();
+        let observer = actors.spawn(each(move |exit: Exit| tell.send(exit).unwrap()));
+        let make = phoenix(&drops, &started);
+        let restarts = Restarts::new(2, LONG);
+        let actor = Builder::new().spawn_restarting_in(actors, restarts, make);
+        let actor = actor.unwrap();
+        actor.monitor(&observer, |exit| exit);
+        for step in [
+            Step::Add(1),
+            Step::Fail,
+            Step::Add(2),
+            Step::Fail,
+            Step::Add(3),
+        ] {
+            actor.send(step).unwrap();
+        }
+        assert_eq!(
+            actor.ask(Step::Sum),
+            Ok(3),
+            "the third one has had one message"
+        );
+        assert_eq!((started.load(Ordering::Relaxed), drops.count()), (3, 2));
+        assert!(told.try_recv().is_err(), "it has not ended");
+        actor.send(Step::Fail).unwrap();
+        assert_eq!(actor.wait(), ExitReason::Panicked);
+        assert_eq!(told.recv().unwrap().reason, ExitReason::Panicked);
+        eventually(|| drops.count() == 3);
+        assert_eq!(started.load(Ordering::Relaxed), 3);
+    });
+}
+
+/// Actors may share a limit; a kill ends a pause, and so does the end of all.
+#[test]
+fn a_pause_of_an_actor_ends_with_it() {
+    everywhere(|actors| {
+        let (drops, started) = (Drops::new(), Arc::new(AtomicU32::new(0)));
+        let restarts = Arc::new(Restarts::new(2, LONG).backoff(LONG, LONG));
+        let spawn = || {
+            let make = phoenix(&drops, &started);
+            let builder = Builder::new();
+            let actor = builder.spawn_restarting_in(actors, Arc::clone(&restarts), make);
+            let actor = actor.unwrap();
+            actor.send(Step::Fail).unwrap();
+            actor
+        };
+        let pausing = [spawn(), spawn()];
+        eventually(|| started.load(Ordering::Relaxed) == 2);
+        // The two have used the limit up, or are about to.
+        let third = loop {
+            let third = spawn();
+            let ended = fibre::timeout(Duration::from_millis(20), || third.wait());
+            match ended {
+                Ok(reason) => break reason,
+                Err(_) => third.kill(),
+            }
+        };
+        assert_eq!(third, ExitReason::Panicked);
+        pausing.iter().for_each(|actor| actor.kill());
+        for actor in &pausing {
+            actor.wait();
+            assert!(!actor.is_alive());
+        }
+        let all = started.load(Ordering::Relaxed) as usize;
+        eventually(|| drops.count() == all);
+    });
+}
+
+/// An actor ends if its successor cannot be made.
+#[test]
+fn an_actor_without_a_successor_ends() {
+    everywhere(|actors| {
+        let (drops, started) = (Drops::new(), Arc::new(AtomicU32::new(0)));
+        let (mut make, mut made) = (phoenix(&drops, &started), false);
+        let once = move || {
+            if std::mem::replace(&mut made, true) {
+                fail();
+            }
+            make()
+        };
+        let restarts = Restarts::new(9, LONG);
+        let actor = Builder::new().spawn_restarting_in(actors, restarts, once);
+        let actor = actor.unwrap();
+        actor.send(Step::Fail).unwrap();
+        assert_eq!(actor.wait(), ExitReason::Panicked);
+        eventually(|| drops.count() == 1);
     });
 }

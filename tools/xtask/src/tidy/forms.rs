@@ -41,7 +41,7 @@ const WITHOUT: &[(&str, &str, &str)] = &[
         "scope",
         "limits are for groups",
     ),
-    ("fibre-sync/src/group/mod.rs", "*", "a group has its limits"),
+    ("fibre-sync/src/group", "*", "a group has its limits"),
     ("fibre-sync/src/members.rs", "*", "a group has its limits"),
     (
         "exts/tasks/src/finish.rs",
