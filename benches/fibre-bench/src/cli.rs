@@ -280,12 +280,12 @@ impl Run {
 struct Share {
     /// The first one, counted from 0.
     first: usize,
-    /// From each to the next.
+    /// How far it is from each to the next.
     step: usize,
 }
 
 impl Share {
-    /// Those of a list.
+    /// Returns those of a list.
     fn of<T>(self, all: Vec<T>) -> Vec<T> {
         all.into_iter()
             .skip(self.first)

@@ -443,8 +443,8 @@ where
     let layout = Layout::new::<Task<F, T>>();
     let fibre = admit_block(place, layout, &Task::<F, T>::BODY, attributes)?;
     let task = fibre.cast::<Task<F, T>>().as_ptr();
-    // SAFETY: fresh memory of this layout, in which only the block has been written. The second
-    // reference is the handle's.
+    // SAFETY: fresh memory of this layout, which has only its block yet. The second reference is
+    // the handle's.
     unsafe {
         (&raw mut (*task).stage).write(Cell::new(Stage::Closure(closure)));
         (&raw mut (*task).scope).write(scope);

@@ -24,7 +24,7 @@ const KEPT: &str = "benches/fibre-bench/instructions.toml";
 /// which would be in all of a program.
 const PROGRAMS: [&str; 2] = ["paths", "names"];
 
-/// An example, for which the dependencies of tests count.
+/// An example: with it, cargo counts the dependencies of tests.
 const EXAMPLE: &str = "webserver";
 
 /// What writes it.

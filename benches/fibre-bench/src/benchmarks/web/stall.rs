@@ -1,8 +1,8 @@
 //! `stall`: what handlers that compute now and then do to the requests of other connections.
 //!
 //! All connections send requests, and each one also asks the server to compute at random times. A
-//! request that waits behind such a handler is late; a runtime in which others take what waits there
-//! answers it in time. The handlers that compute take a third or two thirds of two cores.
+//! request that waits behind such a handler is late. Where others take what waits there, it is
+//! answered in time. The handlers that compute take a third or two thirds of two cores.
 
 use super::turns::{self, Row};
 use crate::plan::{Benchmark, Run};
