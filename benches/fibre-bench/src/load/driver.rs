@@ -27,7 +27,7 @@ const WINDOW: usize = 64;
 /// How often connections are looked at for answers that are overdue.
 const SWEEP: Duration = Duration::from_millis(250);
 
-/// The seed of the moments at which connections stall: the same for all servers.
+/// The seed of the moments when connections stall. It is the same for all servers.
 const SEED: u64 = 1;
 
 /// Room for the answers one read may take.
