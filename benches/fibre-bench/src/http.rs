@@ -67,18 +67,16 @@ impl Work {
 
     /// What a request that begins with `head` asks for, if it is special.
     fn asked_by(head: &[u8]) -> Option<Self> {
-        type Kind = fn(Duration) -> Work;
-        let kinds: [(&[u8], Kind, fn(u64) -> Duration); 3] = [
-            (b"GET /spin?ms=", Self::Spin, Duration::from_millis),
-            (b"GET /spin?us=", Self::Spin, Duration::from_micros),
-            (b"GET /block?ms=", Self::Block, Duration::from_millis),
-        ];
-        kinds.into_iter().find_map(|(prefix, kind, unit)| {
+        let number_after = |prefix: &[u8], unit: fn(u64) -> Duration| {
             let number = head.strip_prefix(prefix)?;
             let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
             let number = digits.fold(0, |sum: u64, digit| sum * 10 + u64::from(digit - b'0'));
-            Some(kind(unit(number).min(Self::LONGEST)))
-        })
+            Some(unit(number).min(Self::LONGEST))
+        };
+        number_after(b"GET /spin?ms=", Duration::from_millis)
+            .or_else(|| number_after(b"GET /spin?us=", Duration::from_micros))
+            .map(Self::Spin)
+            .or_else(|| number_after(b"GET /block?ms=", Duration::from_millis).map(Self::Block))
     }
 }
 
