@@ -295,10 +295,14 @@ typedef struct fibre_config_t {
      */
     unsigned int max_spare;
     /*
+     Is not read: programs that were compiled earlier may have anything here.
+     */
+    int reserved;
+    /*
      1 if each fibre has thread-locals of its own: to the language and to the C library it is a
      thread (docs/c/thread-locals.md). Not together with `fibres_stay`.
      */
-    int own_thread_locals;
+    long own_thread_locals;
 } fibre_config_t;
 
 /*

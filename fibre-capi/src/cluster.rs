@@ -70,9 +70,11 @@ pub struct fibre_config_t {
     /// The most spare processors, which run what all others are kept from by fibres that do not
     /// switch, plus one.
     pub max_spare: c_uint,
+    /// Is not read: programs that were compiled earlier may have anything here.
+    pub reserved: c_int,
     /// 1 if each fibre has thread-locals of its own: to the language and to the C library it is a
     /// thread (docs/c/thread-locals.md). Not together with `fibres_stay`.
-    pub own_thread_locals: c_int,
+    pub own_thread_locals: c_long,
 }
 
 /// Reads a field, unless it is beyond what the program knows.
@@ -100,7 +102,8 @@ unsafe fn builder(config: *const fibre_config_t) -> Option<ClusterBuilder> {
         }
         let is_set = |field: Option<c_int>| matches!(field, Some(1..));
         let stay = is_set(field!(config, fibres_stay));
-        let mut builder = match is_set(field!(config, own_thread_locals)) {
+        let has_own = matches!(field!(config, own_thread_locals), Some(1..));
+        let mut builder = match has_own {
             true if stay => return None,
             true => init::builder_of_threads(),
             false if stay => init::builder_of_fibres_that_stay(),

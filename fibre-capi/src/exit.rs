@@ -17,8 +17,8 @@ use crate::arch::{enter, escape};
 use crate::init;
 use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
 use fibre_core::internal::{
-    abort_with, blocks_signals, end_locals, end_own_thread, end_own_thread_locals, has_locals,
-    has_own_thread_locals, raise_shield,
+    abort_with, blocks_signals, end_locals, end_own_thread, end_own_thread_locals, forget_locals,
+    has_locals, has_own_thread_locals, raise_shield,
 };
 use fibre_core::is_forked_child;
 use std::cell::Cell;
@@ -52,6 +52,10 @@ pub unsafe fn call(record: &Record, start: fibre_start_t, argument: *mut c_void)
     result
 }
 
+/// How often keys of the library and of the system are looked for in turn, as their destructors may
+/// set others: `PTHREAD_DESTRUCTOR_ITERATIONS`.
+const ROUNDS: usize = 4;
+
 /// Calls the destructors of the fibre, as the end of a thread does: of its thread-locals, if they
 /// are its own, then of its keys, then of keys of the system's that code has used which is not
 /// mapped. Returns the fibre's result, or what one of them has ended with instead.
@@ -63,7 +67,7 @@ pub unsafe fn end_values(record: &Record, mut result: *mut c_void) -> *mut c_voi
     // SAFETY: passed on. Frames that could have borrowed a value have been left for good.
     unsafe {
         result = end_thread_locals(record, result);
-        loop {
+        for _ in 0..ROUNDS {
             // Once, unless a destructor is left by an escape.
             while has_locals() {
                 result = until_done(record, result, || end_locals());
@@ -76,7 +80,10 @@ pub unsafe fn end_values(record: &Record, mut result: *mut c_void) -> *mut c_voi
                 return result;
             }
         }
+        // Destructors of keys of either kind set values of the other kind again and again.
+        forget_locals();
     }
+    result
 }
 
 /// Calls the destructors of the fibre's thread-locals, if they are its own; returns as
@@ -247,11 +254,9 @@ fn refuse_elsewhere() {
 /// Ends a forked child, whose only thread ends: it has no fibres to wait for, and no joiner to
 /// tell.
 pub fn end_child() -> ! {
-    // SAFETY: no frame above goes on. In the order of `end_values`.
+    // SAFETY: no frame above goes on.
     unsafe {
-        end_own_thread_locals();
         end_locals();
-        end_own_thread();
         libc::exit(0)
     }
 }

@@ -8,6 +8,7 @@ use crate::inbox::Inbox;
 use crate::next::Next;
 use crate::reply::Reply;
 use crate::system::System;
+use fibre_core::internal::drop_quietly;
 use fibre_core::{Activity, Limit, is_cancelled};
 use fibre_sync::Restarts;
 use std::fmt;
@@ -287,8 +288,8 @@ impl<A: Actor> Behaviour<A::Message> for Player<A> {
 
 /// An actor that begins anew when it panics.
 pub(crate) struct Restarting<A, F> {
-    /// The present one.
-    player: Player<A>,
+    /// The present one, unless it has panicked and the next one is not there yet.
+    player: Option<Player<A>>,
     /// Makes another one.
     make: F,
     /// How often it may.
@@ -303,7 +304,7 @@ impl<A: Actor, F: FnMut() -> A + Send> Restarting<A, F> {
     /// The first actor, which is made here.
     pub(crate) fn new(restarts: Arc<Restarts>, mut make: F) -> Self {
         Self {
-            player: Player::new(make()),
+            player: Some(Player::new(make())),
             make,
             restarts,
             begun: Instant::now(),
@@ -314,19 +315,26 @@ impl<A: Actor, F: FnMut() -> A + Send> Restarting<A, F> {
 
 impl<A: Actor, F: FnMut() -> A + Send> Behaviour<A::Message> for Restarting<A, F> {
     fn activate(&mut self, stage: Stage<'_, A::Message>) -> After {
-        self.player.activate(stage)
+        match &mut self.player {
+            Some(player) => player.activate(stage),
+            None => unreachable!("an actor without a successor has ended"),
+        }
     }
 
     fn stop(&mut self) {
-        self.player.stop();
+        if let Some(player) = &mut self.player {
+            player.stop();
+        }
     }
 
     fn renew(&mut self) -> bool {
         let lasted = self.begun.elapsed();
+        // Before the pause, as others may wait for what it has: replies, or an address.
+        drop_quietly(self.player.take());
         if !self.restarts.begin_again(lasted, &mut self.pause) {
             return false;
         }
-        self.player = Player::new((self.make)());
+        self.player = Some(Player::new((self.make)()));
         self.begun = Instant::now();
         true
     }

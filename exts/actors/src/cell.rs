@@ -301,7 +301,7 @@ impl<M: Send + 'static> Work for Cell<M> {
                 let is_unwound = payload.is::<Cancelled>();
                 report(this, payload);
                 let renewed = !is_unwound && Self::renew(this, &mut **actor);
-                let reason = match is_unwound {
+                let reason = match is_unwound || renewed {
                     true => ExitReason::ClusterStopped,
                     false => ExitReason::Panicked,
                 };

@@ -51,7 +51,7 @@ impl CancelToken {
     /// a [`cancel`](Self::cancel) spares nobody any more. Blocks nothing.
     ///
     /// A fibre of the caller's cluster, or of the default one, sleeps until then, or until no
-    /// stretch is left.
+    /// stretch is left. If its cluster stops, the time is over.
     ///
     /// ```
     /// use fibre::{Builder, CancelToken, channel::bounded};
@@ -79,9 +79,10 @@ impl CancelToken {
         if let Some(limit) = limit {
             let token = self.clone();
             let cancels = move || {
-                if sleep_within(limit).is_ok() {
-                    token.as_group().cancel_at_limit(limit);
-                }
+                // Also if the sleep ends early, as the fibre's own cluster stops: those that are
+                // spared may be in another one, and nobody else would end them.
+                let _ = sleep_within(limit);
+                token.as_group().cancel_at_limit(limit);
             };
             let outer = Some(self.group());
             let over = Self::of_group(CancelGroup::new_part(outer, Part::Limiting));

@@ -227,8 +227,9 @@ impl ClusterBuilder {
     ///
     /// No code that runs in this cluster, dependencies included, ties memory to a kernel thread by
     /// a system call across a call that may block or yield: a signal stack (`sigaltstack`), a
-    /// robust mutex, an area for restartable sequences. Nor does it keep one of these values
-    /// across such a call: the kernel's number of the thread, its signal mask, its credentials.
+    /// robust mutex that other processes wait for, an area for restartable sequences. Nor does it
+    /// keep one of these values across such a call: the kernel's number of the thread, its signal
+    /// mask, its credentials.
     #[must_use]
     pub unsafe fn own_thread_locals(mut self) -> Self {
         self.settings.own_thread_locals = true;

@@ -234,20 +234,25 @@ impl<F: Cancellable> CancelGroup<F> {
         }
     }
 
-    /// Cancels the members of this group and of those within it.
+    /// Cancels the members of this group and of those within it. No fibre learns of it before all
+    /// groups have: it might cancel an inner group by itself, as one that fails, and spare nobody.
     fn cancel_all(&self, spared: Spared, limit: Option<Instant>) {
-        let mut groups = self.cancel_fibres(spared, limit);
+        let (first, mut groups) = self.take_out(spared, limit);
+        let mut taken = vec![first];
         while let Some(group) = groups.pop() {
             if let Some(group) = group.upgrade() {
-                groups.append(&mut group.cancel_fibres(spared, limit));
+                let (members, mut inner) = group.take_out(spared, limit);
+                taken.push(members);
+                groups.append(&mut inner);
             }
         }
+        taken.into_iter().for_each(Taken::cancel);
     }
 
-    /// Cancels the fibres and returns the inner groups. They stay in the list: another canceller
-    /// may come before this one has been to all of them, and is to return after they have been
-    /// told.
-    fn cancel_fibres(&self, spared: Spared, limit: Option<Instant>) -> Vec<Weak<Self>> {
+    /// Marks the group as cancelled. Returns the members that are to be told, and the inner groups.
+    /// These stay in the list: another canceller may come before this one has been to all of them,
+    /// and is to return after they have been marked.
+    fn take_out(&self, spared: Spared, limit: Option<Instant>) -> (Taken<F>, Vec<Weak<Self>>) {
         let mut members = self.members.lock();
         self.cancelled.store(true, Ordering::Release);
         members.limit = members.limit.into_iter().chain(limit).min();
@@ -272,22 +277,7 @@ impl<F: Cancellable> CancelGroup<F> {
         let mut watchers = std::mem::take(&mut members.watchers);
         // SAFETY: a watcher's waiter cannot end while we have the lock.
         watchers.retain(|watcher| unsafe { watcher.0.as_ref() }.claim(0).is_some());
-        drop(members);
-        for watcher in watchers {
-            // SAFETY: claimed and not resumed, hence alive.
-            unsafe { watcher.0.as_ref().claimed() }.resume();
-        }
-        let mut cancelling = Cancelling::new();
-        for fibre in &fibres {
-            // SAFETY: the reference is ours.
-            unsafe { cancelling.cancel(fibre.0) };
-        }
-        drop(cancelling);
-        for fibre in &fibres {
-            // SAFETY: the reference is ours, and is not used any more.
-            unsafe { F::release(fibre.0) };
-        }
-        inner
+        (Taken { fibres, watchers }, inner)
     }
 
     /// Takes an inner group in. `false`: this group has been cancelled, or is over.
@@ -366,8 +356,11 @@ impl<F: Cancellable> CancelGroup<F> {
     fn has_stretches(&self) -> bool {
         let look = |group: &Self, groups: &mut Vec<Weak<Self>>| {
             let members = group.members.lock();
-            groups.extend_from_slice(&members.inner.groups);
-            !members.stretching.is_empty()
+            let found = !members.stretching.is_empty();
+            if !found {
+                groups.extend_from_slice(&members.inner.groups);
+            }
+            found
         };
         let mut groups = Vec::new();
         let mut found = look(self, &mut groups);
@@ -424,6 +417,36 @@ impl<F: Cancellable> CancelGroup<F> {
         let watchers = &mut self.members.lock().watchers;
         if let Some(index) = watchers.iter().position(|watcher| watcher.0 == waiter) {
             watchers.swap_remove(index);
+        }
+    }
+}
+
+/// What a canceller has taken out of a group: with a reference to each fibre, and with the claim of
+/// each waiter.
+#[must_use = "they are to be told"]
+struct Taken<F: Cancellable> {
+    /// The fibres.
+    fibres: HashSet<Member<F>>,
+    /// The waiters of those that watch the group.
+    watchers: Vec<Member<Waiter<F>>>,
+}
+
+impl<F: Cancellable> Taken<F> {
+    /// Resumes the waiters, and cancels the fibres.
+    fn cancel(self) {
+        for watcher in self.watchers {
+            // SAFETY: claimed and not resumed, hence alive.
+            unsafe { watcher.0.as_ref().claimed() }.resume();
+        }
+        let mut cancelling = Cancelling::new();
+        for fibre in &self.fibres {
+            // SAFETY: the reference is ours.
+            unsafe { cancelling.cancel(fibre.0) };
+        }
+        drop(cancelling);
+        for fibre in &self.fibres {
+            // SAFETY: the reference is ours, and is not used any more.
+            unsafe { F::release(fibre.0) };
         }
     }
 }
@@ -585,6 +608,59 @@ mod tests {
         let silent = CancelGroup::<Counts>::new(None);
         silent.cancel();
         assert_eq!(text(&silent), None);
+    }
+
+    /// A member of a group, which looks at another group when it learns of its cancellation.
+    #[derive(Debug, Default)]
+    struct Looks {
+        other: OnceLock<Arc<CancelGroup<Self>>>,
+        learnt: AtomicUsize,
+    }
+
+    impl Wakeable for Looks {
+        unsafe fn resume(_: NonNull<Self>) {
+            unreachable!("nothing waits in these tests");
+        }
+
+        unsafe fn resume_at_home(_: NonNull<Self>) {
+            unreachable!("nothing waits in these tests");
+        }
+    }
+
+    impl Cancellable for Looks {
+        unsafe fn retain(_: NonNull<Self>) {}
+
+        unsafe fn cancel_later(_: NonNull<Self>) {
+            unreachable!("it has joined before");
+        }
+
+        unsafe fn begin_cancel(this: NonNull<Self>) -> bool {
+            // SAFETY: alive in these tests.
+            let this = unsafe { this.as_ref() };
+            assert!(this.other.get().is_none_or(|other| other.is_cancelled()));
+            this.learnt.fetch_add(1, Ordering::Relaxed);
+            false
+        }
+
+        fn membarrier_all() {}
+
+        unsafe fn end_cancel(_: NonNull<Self>) {}
+
+        unsafe fn release(_: NonNull<Self>) {}
+    }
+
+    /// Whoever learns of a cancellation may end inner groups by itself, which spares nobody: so
+    /// these have been cancelled before, with the grace that there is.
+    #[test]
+    fn nobody_learns_of_it_before_all_groups_are_marked() {
+        let looks = Looks::default();
+        let outer = CancelGroup::new(None);
+        let inner = CancelGroup::new(Some(Arc::clone(&outer)));
+        looks.other.set(Arc::clone(&inner)).unwrap();
+        // SAFETY: it outlives the group's use of it.
+        unsafe { outer.join(NonNull::from(&looks)) };
+        outer.cancel_with_grace(None);
+        assert!(inner.is_cancelled() && looks.learnt.load(Ordering::Relaxed) == 1);
     }
 
     /// Grace spares members in a stretch until its end, or until the group is over; and a group

@@ -311,6 +311,11 @@ impl<T, E> Shared<T, E> {
         let limit = Limit::of(self.inherited.deadline());
         if self.members.wait_for_all(limit) == Err(Unfinished) {
             self.fail(Failure::Cancelled);
+            // The caller may have been cancelled with grace, but only by a token of its own.
+            let token = CancelToken::of_caller();
+            if !token.is_some_and(|token| token.is_cancelled()) {
+                self.token.cancel();
+            }
         }
     }
 

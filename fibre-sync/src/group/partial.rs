@@ -35,9 +35,10 @@ pub struct Partial<T> {
 pub enum PartialCause {
     /// So few fibres are left that they cannot return as many.
     TooFew,
-    /// The time is over.
+    /// The time of the call is over.
     TimedOut,
-    /// The caller has been cancelled, or the group has failed.
+    /// The caller has been cancelled, or the group has failed; also, its own time, or a time-out
+    /// around it, is over.
     Cancelled,
 }
 

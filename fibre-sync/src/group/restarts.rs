@@ -62,8 +62,10 @@ impl fmt::Debug for Restarts {
 }
 
 impl Restarts {
-    /// At most `most` restarts within any time of this length; `usize::MAX` is no limit. The first
-    /// run does not count.
+    /// At most `most` restarts within any time of this length; `usize::MAX` is no limit, and so is
+    /// any number within no time. The first run does not count. A restart counts from the failure
+    /// on: with pauses of several fibres that share the limit, the runs themselves may begin closer
+    /// together.
     #[must_use]
     pub fn new(most: usize, window: Duration) -> Self {
         Self {
@@ -77,7 +79,7 @@ impl Restarts {
 
     /// The pause before the first restart, which doubles with each one, up to the longest. It
     /// begins again with the first after a run that has lasted for longer than the time of
-    /// [`new`](Self::new). Default: no pause; other fibres run in between.
+    /// [`new`](Self::new), so give that a length also without a limit. Default: no pause; other fibres run in between.
     #[must_use]
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.first = first;

@@ -175,19 +175,24 @@ enum End {
 }
 
 /// Cancels a fibre that its caller does not wait for any more.
-struct LeaveOnDrop<'a, R> {
+struct LeaveOnDrop<'a, R, S> {
     /// What both share.
     slot: &'a Slot<R>,
+    /// How the fibre has ended before it was ready.
+    early: &'a ShortLock<Option<S>>,
     /// The fibre's token.
     token: CancelToken,
 }
 
-impl<R> Drop for LeaveOnDrop<'_, R> {
+impl<R, S> Drop for LeaveOnDrop<'_, R, S> {
     fn drop(&mut self) {
         if let Some(unheard) = self.slot.leave() {
             self.token.cancel();
             drop_quietly(unheard);
         }
+        // It may have ended just before the caller has left.
+        let unheard = self.early.lock().take();
+        drop_quietly(unheard);
     }
 }
 
@@ -200,7 +205,8 @@ impl<'scope, T, E> Group<'scope, '_, T, E> {
     /// having said so is returned here, and ends nobody else. After that, it is a fibre of the
     /// group as any other; in the order of starts, its result comes when it has ended. If the
     /// caller leaves the call before, as a time-out around it is over, the fibre is cancelled, and
-    /// an error that it returns then is dropped.
+    /// an error that it returns then is dropped. So is the outcome of one that has ended just before
+    /// the caller leaves.
     ///
     /// ```
     /// use fibre::net::{TcpListener, TcpStream};
@@ -279,7 +285,11 @@ impl<'scope, T, E> Group<'scope, '_, T, E> {
             // The count tells the caller.
             drop(end);
         });
-        let leaves = LeaveOnDrop { slot: &slot, token };
+        let leaves = LeaveOnDrop {
+            slot: &slot,
+            early: &early,
+            token,
+        };
         let heard = || {
             let error = || early.lock().take();
             slot.take().map(Ok).or_else(|| error().map(Err))

@@ -10,6 +10,7 @@ use super::{
     StartError,
 };
 use crate::members::{Failure, Members};
+use fibre_core::internal::drop_quietly;
 use fibre_core::{CancelToken, Limit};
 use std::fmt;
 use std::ops::Deref;
@@ -311,7 +312,13 @@ impl<'scope, T, E> Supervisor<'scope, '_, T, E> {
     ) -> Result<Vec<T>, Partial<Item<T, E>>> {
         let limit = limit.into();
         let gathered = self.0.gather(Some(count), Result::is_ok, limit);
-        let items = into_result(gathered, limit)?;
-        Ok(items.into_iter().flatten().collect())
+        let mut values = Vec::new();
+        for item in into_result(gathered, limit)? {
+            match item {
+                Ok(value) => values.push(value),
+                Err(failure) => drop_quietly(failure),
+            }
+        }
+        Ok(values)
     }
 }

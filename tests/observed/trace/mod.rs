@@ -12,4 +12,6 @@
 
 mod events;
 mod reader;
+#[cfg(not(feature = "sanitizer"))]
+mod thread_blocks;
 mod writing;

@@ -49,8 +49,10 @@ int main(void)
     OK(fibre_cluster_create(&other, &config));
     crowd(other);
     OK(fibre_cluster_destroy(other));
-    /* A program that does not know the field. */
-    config.size = offsetof(fibre_config_t, own_thread_locals);
+    /* A program that does not know the field, which has come where its padding ended. */
+    IS(offsetof(fibre_config_t, own_thread_locals), 120);
+    config.size = 120;
+    config.reserved = -1;
     config.fibres_stay = 1;
     OK(fibre_cluster_create(&other, &config));
     OK(fibre_cluster_destroy(other));

@@ -18,8 +18,18 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering, 
 /// No thread of the kernel's has a number as high as this (PID_MAX_LIMIT), or a higher one.
 const FIRST_NUMBER: i32 = 1 << 22;
 
-/// The number of the next block. The C library tells owners of mutexes by these numbers.
-static NEXT_NUMBER: AtomicI32 = AtomicI32::new(FIRST_NUMBER);
+/// How many numbers there are from that on: a mutex's word has no more bits for its owner.
+const NUMBERS: u64 = libc::FUTEX_TID_MASK as u64 - FIRST_NUMBER as u64;
+
+/// How many numbers have been given. The C library tells owners of mutexes by them. After so many
+/// that a day is too short for them, they begin anew.
+static NUMBERED: AtomicU64 = AtomicU64::new(0);
+
+/// The number of a new block.
+fn next_number() -> i32 {
+    let given = NUMBERED.fetch_add(1, Ordering::Relaxed);
+    FIRST_NUMBER + (given % NUMBERS) as i32
+}
 
 /// How many blocks have been born, and how many have been ended.
 static BORN: AtomicU64 = AtomicU64::new(0);
@@ -71,9 +81,7 @@ struct Birth {
 /// 50 µs.
 pub(super) fn give_birth(stack: &Stack) -> Result<ThreadBlock, StackError> {
     let birth = Birth {
-        number: NEXT_NUMBER
-            .fetch_add(1, Ordering::Relaxed)
-            .max(FIRST_NUMBER),
+        number: next_number(),
         pointer: AtomicUsize::new(0),
         here: AtomicU32::new(1),
     };

@@ -165,14 +165,21 @@ fn sequences() -> Option<isize> {
     (size > 0).then_some(place)
 }
 
-/// How far behind the calling thread's pointer the head of its list lies, if the kernel has one.
+/// The longest that a block's fixed part may be.
+const MOST: isize = 4096;
+
+/// How far behind the calling thread's pointer the head of its list lies, if the kernel has one
+/// there. The caller holds no mutex.
 fn robust() -> Option<isize> {
     let (mut head, mut length) = (0_usize, 0_usize);
     let [to_head, to_length] = [&raw mut head, &raw mut length].map(|it| it.expose_provenance());
     // SAFETY: the calling thread's, and places of this frame.
     let known = unsafe { syscall(libc::SYS_get_robust_list, [0, to_head, to_length, 0, 0, 0]) };
-    let found = known.is_ok() && head != 0;
-    found.then(|| head.wrapping_sub(arch::thread_pointer()) as isize)
+    let place = head.wrapping_sub(arch::thread_pointer()) as isize;
+    let is_in_block = known.is_ok() && (0..MOST).contains(&place);
+    // SAFETY: a word of the calling thread's block.
+    let is_head = || unsafe { ptr::with_exposed_provenance::<usize>(head).read() } == head;
+    (is_in_block && is_head()).then_some(place)
 }
 
 /// Where the C library lies.
