@@ -135,12 +135,12 @@ impl Builder {
 
     /// Spawns the actor that `make` makes, which begins anew when it panics: `make` makes another
     /// one in its place, on the same fibre, and [`started`](Actor::started) is called again. The
-    /// references, the mailbox with the messages that wait, detached timers and those that monitor it
-    /// stay; the message that it has panicked in is lost, and what the actor has is dropped before
-    /// the next one is made. During the pauses of [`Restarts`] it handles nothing; a kill ends a
-    /// pause, while a stop comes after it. When it may not restart any more, it ends as one that has
-    /// [panicked](crate::ExitReason::Panicked). An [`Arc`] of restarts is a limit that several
-    /// actors share.
+    /// references, the mailbox with the messages that wait, detached timers and those that monitor
+    /// it stay; the message that it has panicked in is lost, and what the actor has is dropped
+    /// before the next one is made. During the pauses of [`Restarts`] it handles nothing; a kill
+    /// ends a pause, while a stop comes after it. When it may not restart any more, it ends as one
+    /// that has [panicked](crate::ExitReason::Panicked). An [`Arc`] of restarts is a limit that
+    /// several actors share.
     ///
     /// ```
     /// use fibre_actors::{Actor, Builder, Context, Reply, Restarts};

@@ -23,9 +23,9 @@ use std::time::Instant;
 /// half done. A stretch within a stretch is a part of it. Other cancellation
 /// ([`cancel`](CancelToken::cancel), [`JoinHandle::cancel`](crate::JoinHandle::cancel), the stop of
 /// a cluster) spares nobody. Fibres of a group that begins in a stretch, without a token that is
-/// named, are spared with it, and those that are spawned otherwise have no token of their own accord.
-/// In a [`shield`](crate::shield()), on a plain thread, and in a fibre without a token, just calls
-/// `f`.
+/// named, are spared with it, and those that are spawned otherwise have no token of their own
+/// accord. In a [`shield`](crate::shield()), on a plain thread, and in a fibre without a token,
+/// just calls `f`.
 ///
 /// ```
 /// use fibre::{Builder, CancelToken, channel::bounded};

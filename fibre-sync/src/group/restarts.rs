@@ -79,7 +79,8 @@ impl Restarts {
 
     /// The pause before the first restart, which doubles with each one, up to the longest. It
     /// begins again with the first after a run that has lasted for longer than the time of
-    /// [`new`](Self::new), so give that a length also without a limit. Default: no pause; other fibres run in between.
+    /// [`new`](Self::new), so give that a length also without a limit. Default: no pause; other
+    /// fibres run in between.
     #[must_use]
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.first = first;

@@ -205,8 +205,8 @@ impl<'scope, T, E> Group<'scope, '_, T, E> {
     /// having said so is returned here, and ends nobody else. After that, it is a fibre of the
     /// group as any other; in the order of starts, its result comes when it has ended. If the
     /// caller leaves the call before, as a time-out around it is over, the fibre is cancelled, and
-    /// an error that it returns then is dropped. So is the outcome of one that has ended just before
-    /// the caller leaves.
+    /// an error that it returns then is dropped. So is the outcome of one that has ended just
+    /// before the caller leaves.
     ///
     /// ```
     /// use fibre::net::{TcpListener, TcpStream};
