@@ -21,7 +21,7 @@ mod control_block;
 mod fibre_list;
 mod fibre_list_ref;
 pub(crate) mod labels;
-mod lazy_box;
+pub(crate) mod lazy_box;
 pub(crate) mod local_table;
 pub mod state;
 pub(crate) mod switch_hooks;

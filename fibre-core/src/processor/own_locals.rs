@@ -82,14 +82,17 @@ impl Processor {
 
     /// Counts that a fibre begins with a thread block, and whether that is a new one.
     pub(super) fn count_block(&self, is_new: bool) {
-        let stats = self.stats();
-        stats.blocks_taken.add(1);
-        stats.blocks_renewed.add((!is_new).into());
+        if let Some(counts) = self.stats().seldom() {
+            counts.blocks_taken.add(1);
+            counts.blocks_renewed.add((!is_new).into());
+        }
     }
 
     /// Counts that a fibre will not come back to its block.
     pub(super) fn count_block_left(&self) {
-        self.stats().blocks_left.add(1);
+        if let Some(counts) = self.stats().seldom() {
+            counts.blocks_left.add(1);
+        }
     }
 
     /// The run loop of a processor in such a cluster.

@@ -7,6 +7,7 @@
 //!
 //! Queued fibres are counted only when a reader asks (`queue_counts`).
 
+use crate::fibre::lazy_box::LazyBox;
 use crate::sys::numbers::{self, BLOCK};
 use parking_lot::Mutex;
 use std::ops::{Add, AddAssign};
@@ -88,7 +89,7 @@ pub(crate) struct RescuerCounts([AtomicU64; 3]);
 
 impl RescuerCounts {
     /// Adds to one of them. Any thread.
-    pub(crate) fn add(&self, what: RescuerAction, more: u64) {
+    fn add(&self, what: RescuerAction, more: u64) {
         self.0[what as usize].fetch_add(more, Ordering::Relaxed);
     }
 
@@ -133,17 +134,53 @@ pub(crate) struct ProcessorStats {
     pub stack_misses: Count,
     /// Fibres that have ended here by a panic.
     pub panics: Count,
+    /// What is counted seldom, once its thread has begun.
+    seldom: LazyBox<LazyCounts>,
+}
+
+/// Counts that a processor has once its thread has begun. So a place for one stays small, and
+/// others do not write beside what the processor counts. They are there before anything is counted,
+/// as there may be no memory then.
+#[derive(Debug, Default)]
+pub(crate) struct LazyCounts {
     /// Thread blocks that fibres with thread-locals of their own have begun with here.
     pub blocks_taken: Count,
     /// Thread blocks of ended fibres among these, which were made like new.
     pub blocks_renewed: Count,
     /// Thread blocks that fibres have left here at their ends.
     pub blocks_left: Count,
-    /// What others have done for it while one fibre kept it.
-    pub rescues: RescuerCounts,
+    /// What others have done for the processor while one fibre kept it.
+    rescues: RescuerCounts,
+}
+
+impl LazyCounts {
+    /// These counts, as others read them.
+    fn counters(&self) -> Counters {
+        Counters {
+            blocks_taken: self.blocks_taken.get(),
+            blocks_renewed: self.blocks_renewed.get(),
+            blocks_left: self.blocks_left.get(),
+            rescued_fibres: self.rescues.get(RescuerAction::Fibres),
+            rescued_timers: self.rescues.get(RescuerAction::Timers),
+            rescue_polls: self.rescues.get(RescuerAction::Polls),
+            ..Counters::default()
+        }
+    }
 }
 
 impl ProcessorStats {
+    /// What is counted seldom, if the processor's thread has begun. Any thread.
+    pub(crate) fn seldom(&self) -> Option<&LazyCounts> {
+        self.seldom.get()
+    }
+
+    /// Counts what has been done for the processor while one fibre kept it. Any thread.
+    pub(crate) fn add_rescues(&self, what: RescuerAction, more: u64) {
+        if let Some(counts) = self.seldom() {
+            counts.rescues.add(what, more);
+        }
+    }
+
     /// Counts one more spawned fibre; returns its number.
     #[inline]
     pub(crate) fn count_spawned(&self) -> u64 {
@@ -180,6 +217,7 @@ impl ProcessorStats {
 
     /// Notes the kernel's number of the processor's thread.
     pub(crate) fn set_thread(&self, thread: i32) {
+        let _ = self.seldom.get_or_make();
         self.thread.store(thread, Ordering::Relaxed);
     }
 
@@ -253,6 +291,7 @@ impl ProcessorStats {
     /// What it has counted so far, as others read it.
     pub(crate) fn counters(&self) -> Counters {
         let [spawned, started, ended] = self.fibres();
+        let seldom = self.seldom.get().map(LazyCounts::counters);
         Counters {
             switches: self.switches.get(),
             spawned,
@@ -265,13 +304,7 @@ impl ProcessorStats {
             wakes: self.wakes.get(),
             wakes_in_vain: self.wakes_in_vain.get(),
             stack_misses: self.stack_misses.get(),
-            blocks_taken: self.blocks_taken.get(),
-            blocks_renewed: self.blocks_renewed.get(),
-            blocks_left: self.blocks_left.get(),
-            rescued_fibres: self.rescues.get(RescuerAction::Fibres),
-            rescued_timers: self.rescues.get(RescuerAction::Timers),
-            rescue_polls: self.rescues.get(RescuerAction::Polls),
-            ..Counters::default()
+            ..seldom.unwrap_or_default()
         }
     }
 }

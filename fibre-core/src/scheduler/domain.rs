@@ -366,10 +366,11 @@ impl Domain {
 
     /// How many thread blocks fibres have begun with, and how many of them had been there before.
     pub(crate) fn thread_blocks(&self) -> [u64; 2] {
-        let all = &self.stats[..self.processors()];
-        let sum =
-            |count: fn(&ProcessorStats) -> &Count| all.iter().map(|one| count(one).get()).sum();
-        [sum(|one| &one.blocks_taken), sum(|one| &one.blocks_renewed)]
+        let all = self.stats[..self.processors()].iter();
+        all.fold([0; 2], |[taken, renewed], one| {
+            let its = one.counters();
+            [taken + its.blocks_taken, renewed + its.blocks_renewed]
+        })
     }
 
     /// Fibres that foreign threads have spawned, less those that there was no room for.
@@ -403,7 +404,7 @@ impl Domain {
     /// Counts and records what has been done for a processor that does not come to it.
     #[cold]
     fn note_rescue(&self, processor: usize, what: RescuerAction, count: u64) {
-        self.stats(processor).rescues.add(what, count);
+        self.stats(processor).add_rescues(what, count);
         if trace::is_on() {
             let word = trace::of_rescue(self.number, processor, what as u8, count);
             record_here(TraceKind::Rescue, word);
@@ -416,7 +417,7 @@ impl Domain {
         let driver = self.queues()[processor].driver();
         if let Some(driver) = driver.filter(|driver| wanted(&***driver)) {
             driver.poll();
-            self.stats(processor).rescues.add(RescuerAction::Polls, 1);
+            self.stats(processor).add_rescues(RescuerAction::Polls, 1);
             if self.stats(processor).busy_since().is_none() {
                 // The processor has gone to sleep, wherever its poller lets it, or is about to, and
                 // the poll above may have taken what should wake it: an interrupt, or an event. If

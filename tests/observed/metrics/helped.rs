@@ -102,7 +102,7 @@ fn ended_thread_blocks_are_counted() {
             .unwrap();
         let before = metrics().thread_blocks;
         crowd(&cluster, 20, || ());
-        eventually(|| metrics().thread_blocks.ended - before.ended >= 20);
+        eventually(|| metrics().thread_blocks.ended - before.ended == 20);
         let after = metrics().thread_blocks;
         assert_eq!(after.in_fibres, 0);
         assert!(

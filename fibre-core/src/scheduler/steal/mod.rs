@@ -130,7 +130,7 @@ impl Thief {
         let fibre = queue.steal().node()?;
         stats.steals.add(1);
         if queue.is_stuck() {
-            domain.stats(victim).rescues.add(RescuerAction::Fibres, 1);
+            domain.stats(victim).add_rescues(RescuerAction::Fibres, 1);
         }
         self.record(domain, &fibre, victim);
         if let Stealing::Sticky { threshold } = domain.settings.stealing
@@ -179,7 +179,7 @@ impl Thief {
                         let stats = domain.stats(self.index);
                         stats.steals_tried.add(1);
                         stats.steals.add(1);
-                        domain.stats(victim).rescues.add(RescuerAction::Fibres, 1);
+                        domain.stats(victim).add_rescues(RescuerAction::Fibres, 1);
                         self.record(domain, &fibre, victim);
                         return Some(fibre);
                     }
