@@ -43,6 +43,7 @@
 //! |---|---|
 //! | `tracing` | `fibre::tracing`: the spans of the crate `tracing` stay with the fibre that has entered them |
 //! | `futures-io` | `AsyncRead` and `AsyncWrite` of the crate `futures-io` for [`net::AsyncStream`] |
+//! | `cxx-names` | names of C++ functions in dumps, as their source has them |
 //! | `hwloc` | `Topology::from_hwloc`, which asks the C library hwloc (2.8 or later) for the machine's caches and nodes |
 //! | `sanitizer` | tells AddressSanitizer of every switch between stacks; for test builds with that sanitizer |
 //!
@@ -69,6 +70,7 @@
 //! | let fibres borrow from their parent | [`scope`] |
 //! | let fibres succeed or fail together, a few at a time | [`group`](fn@group), [`GroupBuilder`] |
 //! | keep a value for each fibre | [`fibre_local!`], [`Key`] |
+//! | pass a request's number on to all that is started for it | [`scoped_local!`], [`ScopedBindings`] |
 //! | run a handler again and again, without a stack while it is idle | [`activity`] |
 //! | **waiting** | |
 //! | lock, count, meet, notify, initialise once | [`sync`], after `std::sync` and more; it says which one |
@@ -160,9 +162,11 @@ pub use fibre_core::{
 };
 
 pub use fibre_core::{
-    CancelToken, Cancelled, cancellation_point, graceful, is_cancelled, is_cancelled_error,
-    is_ending, shield, sleep_within,
+    CancelToken, Cancelled, cancellation_point, grace_limit, graceful, is_cancelled,
+    is_cancelled_error, is_ending, shield, sleep_within,
 };
+
+pub use fibre_core::{DetachedFailure, FailureCause, on_detached_failure, spawn_detached};
 
 pub use fibre_core::JoinFuture;
 pub use fibre_sync::block_on;
@@ -177,6 +181,7 @@ pub use fibre_core::{TimedOut, cancellable, deadline, timeout};
 pub use fibre_core::{Limit, WaitError, WallTime};
 
 pub use fibre_core::{Destructor, JoinOnDrop, Key, LocalKey, fibre_local};
+pub use fibre_core::{ScopedBindings, ScopedLocal, scoped_local};
 
 pub use fibre_core::{SwitchHooks, SwitchReason, SwitchedFibre, TooLate, install_switch_hooks};
 
@@ -188,7 +193,9 @@ pub use fibre_core::{
 
 pub use fibre_core::{WaitKind, WaitObject, Waiting, waits};
 
-pub use fibre_inspect::{Format, Metrics, dump, metrics};
+pub use fibre_inspect::{
+    Format, Metrics, Stuck, StuckCounts, add_exposition, dump, exposition, metrics, stuck,
+};
 
 /// The event trace: what processors did, recorded while they did it. `FIBRE_TRACE` switches it on;
 /// `docs/INSIDE.md` explains what it shows.

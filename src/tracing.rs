@@ -11,9 +11,9 @@
 //!
 //! Notes:
 //!
-//! * A spawned fibre is in no span. Enter one of the spawner's in it:
-//!   `let span = Span::current(); spawn(move || span.in_scope(…))`. The same holds for the closure
-//!   of [`blocking`](crate::blocking), which runs on another thread.
+//! * A spawned fibre is in no span, unless it is spawned in a call of [`carry`]. Or enter one of
+//!   the spawner's in it: `let span = Span::current(); spawn(move || span.in_scope(…))`. The same
+//!   holds for the closure of [`blocking`](crate::blocking), which runs on another thread.
 //! * Set a subscriber for a part of the program with this module's [`with_default`]. A subscriber
 //!   set with `tracing::subscriber::with_default` belongs to the thread, and all of its fibres have
 //!   it.
@@ -26,8 +26,10 @@
 //!   a thread to `tracing`, so the layer has nothing to do. A leaked guard leaves its span entered,
 //!   as on a thread.
 
-use crate::{SwitchHooks, SwitchReason, SwitchedFibre, TooLate, fibre_local, in_fibre};
-use fibre_core::internal::has_own_thread_locals;
+use crate::{
+    SwitchHooks, SwitchReason, SwitchedFibre, TooLate, fibre_local, in_fibre, scoped_local,
+};
+use fibre_core::internal::{has_own_thread_locals, on_inherited};
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::OnceLock;
@@ -54,6 +56,7 @@ pub fn layer() -> Result<FibreLayer, TooLate> {
     static INSTALLED: OnceLock<Result<(), TooLate>> = OnceLock::new();
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     (*INSTALLED.get_or_init(|| crate::install_switch_hooks(Follow)))?;
+    on_inherited(begin_carried, end_carried);
     Ok(FibreLayer {
         number: NUMBER.fetch_add(1, Ordering::Relaxed),
         whole: OnceLock::new(),
@@ -284,4 +287,127 @@ fn end_scope() {
         let scope = outer.as_ref().map(dispatcher::set_default);
         flow.0.borrow_mut().scope = scope;
     });
+}
+
+/// Calls `f`. What is started meanwhile begins in the span that the caller is in: each fibre,
+/// whoever of the caller's descendants spawns it, and the closures of [`compute`](crate::compute)
+/// and of [`blocking`](crate::blocking); so does an actor, while it handles a question. So one span
+/// with the number of a request marks all that is logged for it. Blocks nothing.
+///
+/// The span is a [scoped value](crate::ScopedLocal): it stays open as long as a fibre has inherited
+/// it, and a call of `carry` in another span, further in, takes its place. Without a span, only `f`
+/// is called. Nothing is carried unless the process has made a [`layer`].
+///
+#[cfg_attr(not(doctest), doc = include_str!("tracing/carry.md"))]
+///
+/// # Panics
+///
+/// If `f` does.
+pub fn carry<R>(f: impl FnOnce() -> R) -> R {
+    match Carried::current() {
+        Some(carried) => CARRIED.with(carried, f),
+        None => f(),
+    }
+}
+
+scoped_local! {
+    /// The span that what is started here begins in.
+    static CARRIED: Carried;
+}
+
+/// A span that is carried, and stays open meanwhile.
+struct Carried {
+    /// The subscriber that it is of.
+    whole: Dispatch,
+    id: Id,
+}
+
+impl Carried {
+    /// The span that the caller is in.
+    fn current() -> Option<Self> {
+        dispatcher::get_default(|whole| {
+            let id = whole.current_span().into_inner()?.0;
+            Some(Self {
+                id: whole.clone_span(&id),
+                whole: whole.clone(),
+            })
+        })
+    }
+
+    /// Enters it, for a caller that has inherited it.
+    fn enter(&self) -> Inside {
+        let own = number_of(&self.whole);
+        let is_same = own.is_some() && dispatcher::get_default(|now| number_of(now) == own);
+        let scope = match is_same {
+            true => Subscribed::Already,
+            false if shares_thread_locals() => {
+                begin_scope(self.whole.clone());
+                Subscribed::Fibre
+            }
+            false => Subscribed::Thread(dispatcher::set_default(&self.whole)),
+        };
+        self.whole.enter(&self.id);
+        Inside {
+            whole: self.whole.clone(),
+            id: self.id.clone(),
+            scope,
+        }
+    }
+}
+
+impl Drop for Carried {
+    fn drop(&mut self) {
+        self.whole.try_close(self.id.clone());
+    }
+}
+
+/// The number of our layer in a subscriber, which is in no other one.
+fn number_of(whole: &Dispatch) -> Option<u64> {
+    Some(whole.downcast_ref::<FibreLayer>()?.number)
+}
+
+/// A span that a caller has entered because it has inherited it.
+struct Inside {
+    whole: Dispatch,
+    id: Id,
+    scope: Subscribed,
+}
+
+/// How the caller has come by the span's subscriber.
+enum Subscribed {
+    /// It had it before.
+    Already,
+    /// As by [`with_default`].
+    Fibre,
+    /// As by the function of `tracing`: the caller has its thread-locals alone.
+    Thread(#[allow(dead_code, reason = "it is dropped")] DefaultGuard),
+}
+
+impl Inside {
+    /// Exits it.
+    fn leave(self) {
+        self.whole.exit(&self.id);
+        if let Subscribed::Fibre = self.scope {
+            end_scope();
+        }
+    }
+}
+
+fibre_local! {
+    /// For each time that the caller has inherited something: the span that it has entered.
+    static INSIDE: RefCell<Vec<Option<Inside>>> = RefCell::default();
+}
+
+/// Enters the span that the caller has inherited, if there is one.
+fn begin_carried() {
+    let inside = CARRIED.read(|carried| carried.map(Carried::enter));
+    INSIDE.with_borrow_mut(|all| all.push(inside));
+}
+
+/// Exits it.
+fn end_carried() {
+    let inside = INSIDE.with_borrow_mut(Vec::pop).flatten();
+    if let Some(inside) = inside {
+        inside.leave();
+    }
 }

@@ -9,16 +9,34 @@ mod support;
 use fibre::channel::bounded;
 use fibre::select::after;
 use fibre::sync::{AutoEvent, Event, Semaphore};
-use fibre::{Builder, Cluster, select};
+use fibre::{Builder, Cluster, WaitKind, select};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use support::process::{end_after, plays, spawn_child};
 use support::{Drops, eventually, processor_counts, watched};
 
 /// The kernel's number of the thread whose allocations fail; zero for none.
 static STARVED: AtomicI32 = AtomicI32::new(0);
+
+/// Whether memory comes from nowhere near the system's allocator, and is never given back.
+static ELSEWHERE: AtomicBool = AtomicBool::new(false);
+
+/// The mapping that it comes from then, and how much of that is in use.
+static FIELD: AtomicUsize = AtomicUsize::new(0);
+static USED: AtomicUsize = AtomicUsize::new(0);
+const FIELD_SIZE: usize = 1 << 30;
+
+/// Takes a block of the mapping.
+fn elsewhere(layout: Layout) -> *mut u8 {
+    let field = FIELD.load(Ordering::Relaxed);
+    let size = layout.size() + layout.align();
+    let at = field + USED.fetch_add(size, Ordering::Relaxed);
+    assert!(at + size <= field + FIELD_SIZE, "the mapping is used up");
+    std::ptr::with_exposed_provenance_mut(at.next_multiple_of(layout.align()))
+}
 
 /// Held while there is one.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -33,11 +51,18 @@ unsafe impl GlobalAlloc for Failing {
         if starved != 0 && starved == support::kernel_thread() {
             return std::ptr::null_mut();
         }
+        if ELSEWHERE.load(Ordering::Relaxed) {
+            return elsewhere(layout);
+        }
         // SAFETY: passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        let field = FIELD.load(Ordering::Relaxed);
+        if field != 0 && (field..field + FIELD_SIZE).contains(&block.addr()) {
+            return;
+        }
         // SAFETY: passed on.
         unsafe { System.dealloc(block, layout) };
     }
@@ -115,6 +140,23 @@ fn without_memory_a_fibre_is_refused() {
     });
 }
 
+/// Inheriting takes no memory. What is to be shown of it takes some, and is left out without.
+#[test]
+fn without_memory_a_fibre_inherits() {
+    fibre::scoped_local!(static REQUEST: u64 = shown("request"));
+    support::for_clusters(&[1], |_| {
+        REQUEST.with(7, || {
+            let looks = || (REQUEST.get(), fibre::labels());
+            // Its block is kept for the next one.
+            let (request, shown) = fibre::spawn(looks).join().unwrap();
+            assert_eq!((request, &*shown), (Some(7), "request=7"));
+            let child = starved(|| fibre::spawn(looks));
+            let (request, shown) = child.join().unwrap();
+            assert_eq!((request, &*shown), (Some(7), ""));
+        });
+    });
+}
+
 /// The error for another reason needs an allocation of its own, which must not be the end.
 #[test]
 fn a_refusal_for_another_reason_needs_no_memory() {
@@ -185,4 +227,40 @@ fn selections_need_no_memory() {
     };
     cluster.spawn(selects).join().unwrap();
     cluster.stop();
+}
+
+/// Where the blocks of fibres are not known, a search for stuck ones says so.
+#[test]
+#[cfg(not(feature = "sanitizer"))]
+fn a_search_says_that_it_does_not_know_the_allocator() {
+    if !plays("elsewhere") {
+        let output = spawn_child("elsewhere", &[]);
+        assert!(output.status.success(), "{output:?}");
+        return;
+    }
+    end_after(Duration::from_secs(60));
+    // SAFETY: a new mapping.
+    let field = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            FIELD_SIZE,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    assert_ne!(field, libc::MAP_FAILED);
+    FIELD.store(field.expose_provenance(), Ordering::Relaxed);
+    ELSEWHERE.store(true, Ordering::Relaxed);
+    drop(fibre::spawn(|| Event::new().wait()));
+    let waits = || {
+        fibre::waits()
+            .iter()
+            .any(|wait| wait.awaited.kind() == WaitKind::Event)
+    };
+    eventually(waits);
+    let error = fibre::stuck().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("glibc's malloc"), "{error}");
 }

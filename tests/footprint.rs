@@ -164,3 +164,44 @@ fn a_place_for_a_processor_takes_two_kilobytes() {
         assert!(each <= 2200, "{each} bytes");
     });
 }
+
+/// Binding a value takes one allocation, and another one if it is shown; inheriting it takes two
+/// small ones in a fibre that shows something, and no other. Nothing is kept.
+#[test]
+fn a_scoped_value_is_one_allocation() {
+    fibre::scoped_local! {
+        static PLAIN: u64;
+        static SHOWN: u64 = shown("request");
+    }
+    let _turn = turn();
+    watched(|| {
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let times = |f: &dyn Fn()| {
+            let ((), times, kept) = counted(kernel_thread(), f);
+            assert_eq!(kept, 0);
+            times
+        };
+        let on_a_thread = [
+            times(&|| PLAIN.with(1, || ())),
+            times(&|| SHOWN.with(1, || ())),
+            times(&|| assert_eq!(PLAIN.get(), None)),
+        ];
+        assert_eq!(on_a_thread, [1, 2, 0]);
+        let in_a_fibre = cluster.spawn(move || {
+            let spawns = || fibre::spawn(|| PLAIN.get()).join().unwrap();
+            // Blocks of this size are kept from now on.
+            assert_eq!(spawns(), None);
+            // So is the memory for what the fibre itself shows.
+            SHOWN.with(1, || ());
+            let inherits = || times(&|| assert_eq!(spawns(), Some(1)));
+            [
+                times(&|| PLAIN.with(1, || ())),
+                times(&|| SHOWN.with(1, || ())),
+                PLAIN.with(1, inherits),
+                PLAIN.with(1, || SHOWN.with(2, inherits)),
+            ]
+        });
+        assert_eq!(in_a_fibre.join().unwrap(), [1, 2, 0, 2]);
+        cluster.stop();
+    });
+}

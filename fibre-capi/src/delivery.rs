@@ -215,7 +215,7 @@ fn blocked_by_others() -> u64 {
         .fold(u64::MAX, |all, mask| all & mask)
 }
 
-/// What a thread of the process blocks; `None` if it has ended.
+/// What a thread of the process blocks; `None` if it has ended. Two fields need no crate.
 fn blocked_by(thread: &str) -> Option<u64> {
     let status = std::fs::read(format!("/proc/self/task/{thread}/status")).ok()?;
     let mut lines = status.split(|&byte| byte == b'\n');

@@ -13,12 +13,11 @@
 //! `enter` tells unwinders that it is the end of the stack, so an uncaught exception ends a C++
 //! program by `std::terminate`, where it was thrown, as it does in a thread.
 
-use crate::arch::{enter, escape};
 use crate::init;
 use crate::record::{self, Record, fibre_routine_t, fibre_start_t};
 use fibre_core::internal::{
-    abort_with, blocks_signals, end_locals, end_own_thread, end_own_thread_locals, forget_locals,
-    has_locals, has_own_thread_locals, raise_shield,
+    abort_with, blocks_signals, end_locals, end_own_thread, end_own_thread_locals, enter, escape,
+    forget_locals, has_locals, has_own_thread_locals, raise_shield,
 };
 use fibre_core::is_forked_child;
 use std::cell::Cell;

@@ -16,7 +16,7 @@ use std::os::fd::FromRawFd;
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn fibre_metrics(descriptor: c_int) -> c_int {
     keep_errno(|| {
-        let text = exposition().unwrap_or_default();
+        let text = exposition();
         if descriptor >= 0 {
             // SAFETY: a descriptor that the caller has, and which is not closed here.
             let mut output = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });

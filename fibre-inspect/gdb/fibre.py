@@ -22,7 +22,7 @@ import gdb
 import gdb.unwinder
 
 FIBRE_MAGIC = b"fibre\0\0\0"
-FIBRE_VERSION = 3
+FIBRE_VERSION = 4
 
 # The kinds of what fibres wait for that are objects with an address, by their numbers: mutex, lock,
 # condition variable, semaphore, barrier, event, wait group, notification, initialisation, channel.
@@ -83,7 +83,8 @@ class FibreHeader:
     FIXED = struct.Struct("<8sIIQQQQQIIII")
     BLOCK = collections.namedtuple(
         "Block",
-        "id home pointer code awaited root since body rare name labels label_bytes hook next first",
+        "id home pointer code awaited root since body rare name labels label_bytes shown hook next"
+        " first",
     )
 
     def __init__(self, address):
@@ -182,16 +183,20 @@ class Fibre:
         return None, self.root
 
     def find_labels(self, header):
-        """What it says of itself, or nothing."""
+        """What it says of itself, and its scoped values that are shown, or nothing."""
+        found = []
         try:
-            text = self.rare and FibreMemory.word(self.rare + header.block.labels)
-            if text:
-                length, = struct.unpack("<H", FibreMemory.bytes(text, 2))
-                labels = FibreMemory.text(text + header.block.label_bytes, length)
-                return " ".join(labels.splitlines())
+            labels = self.rare and FibreMemory.word(self.rare + header.block.labels)
+            slot = self.rare and FibreMemory.word(self.rare + header.block.shown)
+            for text in labels, slot and FibreMemory.word(slot):
+                if text:
+                    length, = struct.unpack("<H", FibreMemory.bytes(text, 2))
+                    lines = FibreMemory.text(text + header.block.label_bytes, length).splitlines()
+                    keys = [line.partition("=")[0] for line in found]
+                    found += [line for line in lines if line.partition("=")[0] not in keys]
         except gdb.MemoryError:
             pass
-        return ""
+        return " ".join(found)
 
     def shared_thread_pointer(self):
         """The thread pointer of its processor's thread, for a fibre without thread-locals of its own."""
@@ -209,7 +214,7 @@ class Fibre:
     @property
     def kind(self):
         """The number of the kind of what it waits for; zero for nothing."""
-        return self.awaited & 0x7F if self.thread is None else 0
+        return self.awaited & 0x3F if self.thread is None else 0
 
     @property
     def object(self):

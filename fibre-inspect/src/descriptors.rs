@@ -13,8 +13,8 @@
 //! Without memory for a thread, and on kernels before 5.9, the work uses the shared table.
 
 use crate::stack::memory;
-use fibre_core::internal::has_addresses;
-use parking_lot::Mutex;
+use fibre_core::internal::{PlainThread, has_addresses};
+use fibre_core::sync::thread_mutex::Mutex;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::hash::RandomState;
@@ -43,7 +43,7 @@ pub(crate) fn with_own_descriptors<R: Send>(f: impl FnOnce() -> R + Send) -> R {
                 *result = work.take().map(|work| work());
             };
             // The program's handlers would find their descriptors closed there.
-            let _blocked = AllSignalsBlocked::new();
+            let (_blocked, _plain) = (AllSignalsBlocked::new(), PlainThread::begin());
             let _ = thread::Builder::new()
                 .name(NAME.to_owned())
                 .spawn_scoped(scope, body);

@@ -1,7 +1,7 @@
 //! The call.
 
 use crate::descriptors::with_own_descriptors;
-use crate::form::{json, text};
+use crate::form::{json, text, tree};
 use crate::gather::gather;
 use crate::report::Report;
 use crate::stack::modules::Modules;
@@ -19,6 +19,9 @@ pub enum Format {
     Text,
     /// One JSON object in one line, for programs; with all frames.
     Json,
+    /// Text, for people: each fibre below the one that has spawned it, if that is noted
+    /// (`FIBRE_PARENTS`), and the groups that are cancelled together. Without stacks.
+    Tree,
 }
 
 /// Writes all started fibres of the process: what each does or waits for, who holds that, and its
@@ -94,6 +97,7 @@ pub(crate) fn make(format: Format) -> (String, usize) {
     let _ = match format {
         Format::Text => text::write(&mut report, &mut content),
         Format::Json => json::write(&mut report, &mut content),
+        Format::Tree => tree::write(&report, &mut content),
     };
     (content, fibres)
 }

@@ -7,6 +7,7 @@
 //!
 //! The gatherer asks about threads that do not stand still when all others go on again.
 
+use crate::arch;
 use crate::descriptors::with_shared_descriptors;
 use crate::sample::{self, Sample};
 use crate::stack::memory;
@@ -17,7 +18,6 @@ use fibre_core::internal::{
     ClusterView, FibreView, FibreVisitor, LabelLine, ProcessorView, inspect,
 };
 use fibre_core::{StuckProcessor, WaitKind, WaitObject};
-use gimli::X86_64;
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -66,6 +66,10 @@ pub(crate) struct Fibre {
     pub name: Range<usize>,
     /// Where its labels are there, a line for each; empty: it has none.
     pub labels: Range<usize>,
+    /// The number of the fibre that has spawned it, if that is noted.
+    pub parent: Option<u64>,
+    /// The place of the group that it is cancelled with in [`Gathered::cancel_groups`].
+    pub cancel_group: Option<usize>,
     /// The number of its cluster.
     pub cluster: usize,
     pub state: State,
@@ -112,11 +116,22 @@ pub(crate) struct Cluster {
     pub processors: Vec<Processor>,
 }
 
+/// A group of fibres that are cancelled together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CancelGroup {
+    /// The place of the group that it is within, if it is and there was room.
+    pub outer: Option<usize>,
+    /// Whether it has been cancelled.
+    pub cancelled: bool,
+}
+
 /// All that was found.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub clusters: Vec<Cluster>,
     pub fibres: Vec<Fibre>,
+    /// The groups that fibres are cancelled with, and those that these are within.
+    pub cancel_groups: Vec<CancelGroup>,
     /// The names and labels of all fibres.
     pub names: String,
     /// The frames of all stacks.
@@ -137,6 +152,8 @@ struct Gatherer<'m> {
     found: Gathered,
     /// The stacks by a hash of their frames.
     known: HashMap<u64, usize>,
+    /// The groups of the cluster by their addresses.
+    groups: HashMap<usize, usize>,
     /// Where a stack is copied to.
     copy: Vec<u8>,
 }
@@ -149,6 +166,7 @@ pub(crate) fn gather(modules: &Modules) -> Gathered {
         walker: Walker::new(modules),
         found: Gathered::default(),
         known: HashMap::new(),
+        groups: HashMap::new(),
         copy: vec![0; COPIED],
     };
     with_shared_descriptors(|| inspect(&mut gatherer, TIMEOUT));
@@ -177,6 +195,10 @@ impl FibreVisitor for Gatherer<'_> {
         self.found.stacks.reserve(stacks);
         self.found.frames.reserve(stacks * 32);
         self.known.reserve(stacks);
+        self.found.cancel_groups.reserve(stacks);
+        // Those of a cluster before may be gone, and others lie there.
+        self.groups.clear();
+        self.groups.reserve(stacks);
         self.found.clusters.push(Cluster {
             name: cluster.name.to_owned(),
             live: cluster.live,
@@ -211,10 +233,13 @@ impl FibreVisitor for Gatherer<'_> {
         };
         let name = self.name(&fibre);
         let labels = self.labels(&fibre);
+        let cancel_group = self.cancel_group(&fibre);
         self.found.fibres.push(Fibre {
             id: fibre.id(),
             name,
             labels,
+            parent: fibre.parent(),
+            cancel_group,
             cluster: self.found.clusters.len().saturating_sub(1),
             state,
             awaited,
@@ -236,6 +261,8 @@ impl FibreVisitor for Gatherer<'_> {
             id: 0,
             name: 0..0,
             labels: 0..0,
+            parent: None,
+            cancel_group: None,
             cluster: self.found.clusters.len().saturating_sub(1),
             state: State::Runs,
             awaited: None,
@@ -282,6 +309,34 @@ impl Gatherer<'_> {
         from..names.len()
     }
 
+    /// Keeps the groups that the fibre is cancelled with, if there is room; returns the place of
+    /// the innermost one.
+    fn cancel_group(&mut self, fibre: &FibreView<'_>) -> Option<usize> {
+        let (found, known) = (&mut self.found.cancel_groups, &mut self.groups);
+        let (mut innermost, mut inner) = (None, None);
+        fibre.with_cancel_groups(&mut |address, cancelled| {
+            let place = known.get(&address).copied();
+            let has_room = found.len() < found.capacity() && known.len() < known.capacity();
+            if place.is_none() && !has_room {
+                return false;
+            }
+            let at = place.unwrap_or_else(|| {
+                let outer = None;
+                found.push(CancelGroup { outer, cancelled });
+                known.insert(address, found.len() - 1);
+                found.len() - 1
+            });
+            innermost = innermost.or(Some(at));
+            if let Some(inner) = inner.replace(at) {
+                let inner: &mut CancelGroup = &mut found[inner];
+                inner.outer = Some(at);
+            }
+            // The groups around a known one are known.
+            place.is_none()
+        });
+        innermost
+    }
+
     /// Walks up the stack of a fibre that does not run; returns the stack's number.
     fn walk(&mut self, fibre: &FibreView<'_>) -> usize {
         let root = fibre.root();
@@ -307,10 +362,10 @@ impl Gatherer<'_> {
         // As a switch leaves it: the two words that it has pushed, which the function's table does
         // not know of, from the stack pointer on.
         let end = match (read(pointer), read(pointer + 8)) {
-            (Some(rbx), Some(rbp)) => {
+            (Some(first), Some(second)) => {
                 let mut frame = Frame::new(code, pointer + PUSHED);
-                frame.set(X86_64::RBX, Some(rbx));
-                frame.set(X86_64::RBP, Some(rbp));
+                frame.set(arch::PUSHED[0], Some(first));
+                frame.set(arch::PUSHED[1], Some(second));
                 self.walker.walk(frame, false, Some(root), &read, |code| {
                     // A walk has no more frames than there is room for.
                     frames[count] = code;

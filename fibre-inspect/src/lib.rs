@@ -12,7 +12,7 @@
 //! | `descriptors` | work that opens files, even when the program has no descriptor left |
 //! | `request` | the word that asks a thread for its registers |
 //! | `threads` | the state of a kernel thread, as the kernel reports it |
-//! | `sample` | the stack of a running thread |
+//! | `sample` | the stack of a running thread; fibres that nobody can wake any more |
 //! | `gather` | all fibres, in their state while their clusters stand still |
 //! | `symbols` | which functions and lines addresses belong to |
 //! | `names` | shortens names of functions to a readable length |
@@ -23,10 +23,10 @@
 //! | `output` | writing to a place that perhaps nobody reads |
 //! | `notifier` | the word that a thread sleeps on until it is asked for something |
 //! | `page` | the page that `fibre-top` reads, and its content |
-//! | `metrics` | what processors have done so far: a value, lines, a server |
 //! | `settings` | `FIBRE_DEBUG=config`: the settings that hold |
 //! | `signal` | SIGQUIT, which asks for a dump, and the fault of a stack overflow |
 //! | `trace` | the event trace: its file, and SIGUSR2, which asks for it |
+//! | `metrics` | what processors have done so far: a value, lines, a server with pages |
 //! | `watch` | the thread that reports processors that do not switch, and deadlocks |
 //! | `gdb` | the script for gdb |
 //! | `begin` | what starts with the first cluster |
@@ -86,6 +86,7 @@ mod watch;
 pub use self::{
     begin::begin_with_first_cluster,
     dump::{Format, content, dump},
-    metrics::{Metrics, exposition, metrics},
+    metrics::{Metrics, add_exposition, exposition, metrics},
+    sample::stuck::{Stuck, StuckCounts, stuck},
     trace::write_trace,
 };

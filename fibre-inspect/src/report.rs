@@ -3,13 +3,13 @@
 //! Fibres that keep their processors come first, then groups by size: a fibre that does something
 //! unique says more than a thousand that do the same.
 
+use crate::arch::register_name;
 use crate::cycles::cycles;
 use crate::gather::{Fibre, Gathered, State};
 use crate::stack::modules::Modules;
 use crate::stack::unwind::End;
 use crate::symbols::{Code, Symbols};
 use fibre_core::WaitKind;
-use gimli::X86_64;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -106,7 +106,7 @@ impl<'m> Report<'m> {
             }
             End::Unreadable(at) => format!("cut off: there is no memory at {at:#x}"),
             End::NoRegister(number) => {
-                let name = X86_64::register_name(gimli::Register(number)).unwrap_or("a register");
+                let name = register_name(gimli::Register(number)).unwrap_or("a register");
                 format!("cut off: {name} is not known there")
             }
             End::Astray => "cut off: the unwind tables lead astray".to_owned(),

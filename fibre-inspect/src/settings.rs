@@ -14,10 +14,11 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the variables of the whole process stand for that are not set; those that are not here are
 /// of a cluster, of I/O, or say themselves what happens.
-const DEFAULTS: [(&str, &str); 12] = [
+const DEFAULTS: [(&str, &str); 13] = [
     ("FIBRE_GUARD", "the best there is"),
     ("FIBRE_MAIN", "1"),
     ("FIBRE_LOCK_PROFILE", "0"),
+    ("FIBRE_PARENTS", "0"),
     ("FIBRE_QUIT", "dump"),
     ("FIBRE_DUMP", "standard error"),
     ("FIBRE_MONITOR", "off"),
@@ -30,7 +31,7 @@ const DEFAULTS: [(&str, &str); 12] = [
 ];
 
 /// The variables with a default that depends on the build.
-const BY_BUILD: [&str; 2] = ["FIBRE_WAIT_TIMES", "FIBRE_INITIALISERS"];
+const BY_BUILD: [&str; 3] = ["FIBRE_WAIT_TIMES", "FIBRE_INITIALISERS", "FIBRE_DETACHED"];
 
 /// Writes the settings of the first cluster and of the process to standard error, if `FIBRE_DEBUG`
 /// asks for them. The environment has been checked.

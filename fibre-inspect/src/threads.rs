@@ -1,5 +1,6 @@
 //! The state of a kernel thread of this process, as the kernel reports it.
 
+use crate::arch;
 use std::fmt;
 use std::fs;
 
@@ -71,7 +72,7 @@ pub(crate) fn activity(thread: i32) -> Activity {
     }
 }
 
-/// Whether a thread blocks a signal.
+/// Whether a thread blocks a signal. One field is no reason for a crate.
 pub(crate) fn blocks(thread: i32, signal: i32) -> bool {
     let path = format!("/proc/self/task/{thread}/status");
     let text = fs::read_to_string(path).unwrap_or_default();
@@ -85,14 +86,10 @@ fn name(number: i64) -> Option<&'static str> {
     let known = [
         (libc::SYS_read, "read"),
         (libc::SYS_write, "write"),
-        (libc::SYS_open, "open"),
         (libc::SYS_openat, "openat"),
         (libc::SYS_close, "close"),
-        (libc::SYS_poll, "poll"),
         (libc::SYS_ppoll, "ppoll"),
-        (libc::SYS_select, "select"),
         (libc::SYS_pselect6, "pselect6"),
-        (libc::SYS_epoll_wait, "epoll_wait"),
         (libc::SYS_epoll_pwait, "epoll_pwait"),
         (libc::SYS_epoll_pwait2, "epoll_pwait2"),
         (libc::SYS_pread64, "pread64"),
@@ -109,7 +106,6 @@ fn name(number: i64) -> Option<&'static str> {
         (libc::SYS_futex, "futex"),
         (libc::SYS_nanosleep, "nanosleep"),
         (libc::SYS_clock_nanosleep, "clock_nanosleep"),
-        (libc::SYS_pause, "pause"),
         (libc::SYS_flock, "flock"),
         (libc::SYS_fcntl, "fcntl"),
         (libc::SYS_fsync, "fsync"),
@@ -124,7 +120,8 @@ fn name(number: i64) -> Option<&'static str> {
         (libc::SYS_munmap, "munmap"),
         (libc::SYS_ioctl, "ioctl"),
     ];
-    let found = known.iter().find(|(known, _)| *known == number);
+    let mut known = known.iter().chain(&arch::OLD_CALLS);
+    let found = known.find(|(known, _)| *known == number);
     found.map(|(_, name)| *name)
 }
 

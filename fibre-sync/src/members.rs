@@ -245,19 +245,20 @@ impl<T, E> Members<T, E> {
     }
 
     /// Notes the failure of a fibre, unless the group has failed or settled, and drops the results
-    /// that nobody will take. The first panic of a destructor goes on when all are gone.
-    pub fn fail(&self, failure: Failure<E>) {
-        self.fail_if(failure, |state| !state.settled);
+    /// that nobody will take. The first panic of a destructor goes on when all are gone. Returns
+    /// a failure that does not count.
+    pub fn fail(&self, failure: Failure<E>) -> Option<Failure<E>> {
+        self.fail_if(failure, |state| !state.settled)
     }
 
     /// Notes a failure of the body, or one that somebody has asked for, unless the group has
     /// failed. Otherwise as [`fail`](Self::fail).
-    pub fn fail_body(&self, failure: Failure<E>) {
-        self.fail_if(failure, |_| true);
+    pub fn fail_body(&self, failure: Failure<E>) -> Option<Failure<E>> {
+        self.fail_if(failure, |_| true)
     }
 
     /// Notes a failure, if it counts and is the first one.
-    fn fail_if(&self, failure: Failure<E>, counts: fn(&State<T, E>) -> bool) {
+    fn fail_if(&self, failure: Failure<E>, counts: fn(&State<T, E>) -> bool) -> Option<Failure<E>> {
         let mut state = self.state.lock();
         let is_first = !state.failed || planted(faults::group::LAST_FAILURE_COUNTS);
         let (superfluous, results) = match is_first && counts(&state) {
@@ -272,9 +273,10 @@ impl<T, E> Members<T, E> {
         drop(state);
         all.resume();
         let mut panics = Unwind::none();
-        panics.note_drops(superfluous);
         panics.note_drops(results.into_values());
+        // There are none if the failure does not count.
         panics.go_on_if_none_does();
+        superfluous
     }
 
     /// Drops the results that nobody has taken or will take. The first panic goes on when all are

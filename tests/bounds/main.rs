@@ -5,6 +5,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "detached.rs"]
+mod suite_detached;
 #[path = "emfile.rs"]
 mod suite_emfile;
 #[path = "environment.rs"]

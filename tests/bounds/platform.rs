@@ -39,9 +39,10 @@ fn compile(target: &str) -> String {
 
 #[test]
 fn other_targets_are_refused_by_a_sentence() {
-    const SENTENCE: &str = "error: fibre runs on Linux on 64-bit x86-64 only";
+    const SENTENCE: &str = "error: fibre runs on Linux on 64-bit x86-64 and 64-bit ARM";
     for target in [
-        "aarch64-unknown-linux-gnu",
+        "aarch64_be-unknown-linux-gnu",
+        "aarch64-unknown-linux-gnu_ilp32",
         "i686-unknown-linux-gnu",
         "x86_64-unknown-linux-gnux32",
         "riscv64gc-unknown-linux-gnu",
@@ -52,6 +53,8 @@ fn other_targets_are_refused_by_a_sentence() {
         let first = said.lines().find(|line| line.starts_with("error")).unwrap();
         assert!(first.starts_with(SENTENCE), "{target}: {said}");
     }
-    let said = compile("x86_64-unknown-linux-gnu");
-    assert!(!said.contains(SENTENCE), "{said}");
+    for target in ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"] {
+        let said = compile(target);
+        assert!(!said.contains(SENTENCE), "{target}: {said}");
+    }
 }

@@ -415,24 +415,35 @@ fn outcomes(call: c_long, errno: i32) -> (Vec<(String, String)>, String) {
     let status = output.status;
     assert!(status.success(), "call {call}, {errno}: {status}: {errors}");
     let names = PARTS.iter().map(|(name, _)| *name).chain(["no cluster"]);
-    let found = names.filter_map(|name| {
-        let mut lines = text.lines();
-        let told = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))?;
-        Some((name.to_owned(), told.to_owned()))
+    let found = names.flat_map(|name| {
+        let outcome = move |line: &'_ str| {
+            line.strip_prefix(name)?
+                .strip_prefix(": ")
+                .map(str::to_owned)
+        };
+        text.lines()
+            .filter_map(outcome)
+            .map(move |told| (name.to_owned(), told))
     });
     (found.collect(), errors)
 }
 
-/// Checks that all parts work where one of these calls is refused, but for `unless`, which may
-/// fail.
+/// Calls that are refused, one at a time, and the parts that may fail then.
+type Refused<'a> = (&'a [c_long], &'a [&'a str]);
+
+/// Checks that all parts work where a call is refused, but for those that may fail. The child of a
+/// test goes through its parts here, once: nothing may follow in the test.
 #[track_caller]
-fn check(calls: &[c_long], unless: &[&str]) {
+fn check(all_refused: &[Refused]) {
     if plays("sandboxed") {
         return go_through_all();
     }
-    for call in calls {
+    let each = all_refused
+        .iter()
+        .flat_map(|(calls, unless)| calls.iter().map(move |call| (*call, *unless)));
+    for (call, unless) in each {
         for errno in REFUSALS {
-            let (all, errors) = outcomes(*call, errno);
+            let (all, errors) = outcomes(call, errno);
             let here = format!("call {call} refused by {errno}: {all:?}: {errors}");
             assert_eq!(all.len(), PARTS.len(), "{here}");
             for (name, outcome) in &all {
@@ -479,27 +490,30 @@ fn calls_that_are_optional() {
         libc::SYS_sysinfo,
         libc::SYS_uname,
     ];
-    check(&calls, &[]);
+    check(&[(&calls, &[])]);
 }
 
 /// Child processes are killed by whichever call is allowed.
 #[test]
 fn calls_about_children() {
     let parts = ["children", "killed", "late", "dropped"];
-    let calls = [libc::SYS_wait4, libc::SYS_execve, libc::SYS_dup2];
-    check(&calls, &parts);
-    // Programs of others sleep by it.
-    check(&[libc::SYS_clock_nanosleep], &parts);
+    let calls = [
+        libc::SYS_wait4,
+        libc::SYS_execve,
+        libc::SYS_dup2,
+        libc::SYS_clock_nanosleep, // Programs of others sleep by it.
+    ];
+    check(&[(&calls, &parts)]);
 }
 
 /// What takes a call that is refused fails, and nothing else.
 #[cfg(not(feature = "sanitizer"))] // It needs such calls itself.
 #[test]
 fn calls_of_one_part() {
-    for (calls, parts) in [
+    check(&[
         (
-            &[libc::SYS_rt_sigaction, libc::SYS_tgkill, libc::SYS_gettid][..],
-            &["signals"][..],
+            &[libc::SYS_rt_sigaction, libc::SYS_tgkill, libc::SYS_gettid],
+            &["signals"],
         ),
         (&[libc::SYS_socket, libc::SYS_bind], &["tcp", "udp"]),
         (
@@ -515,9 +529,7 @@ fn calls_of_one_part() {
         (&[libc::SYS_recvmsg], &["unix", "files"]),
         (&[libc::SYS_unlink, libc::SYS_lseek], &["files"]),
         (&[libc::SYS_pipe2], &["pipes", "children", "late"]),
-    ] {
-        check(calls, parts);
-    }
+    ]);
 }
 
 /// Without a poller all that waits for descriptors fails, and does not hang.
@@ -532,7 +544,7 @@ fn calls_of_pollers() {
     let parts = [
         "tcp", "udp", "unix", "pipes", "files", "signals", "children", "late",
     ];
-    check(&calls, &parts);
+    check(&[(&calls, &parts)]);
 }
 
 /// Without threads and stacks there is no cluster, which is an error of the builder.

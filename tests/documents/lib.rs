@@ -3,6 +3,8 @@
 
 #[cfg(doctest)]
 mod documents {
+    #[doc = include_str!("../../src/tracing/carry.md")]
+    mod carry {}
     #[doc = include_str!("../../src/tracing/spans.md")]
     mod spans {}
     #[doc = include_str!("../../src/tracing/with_default.md")]

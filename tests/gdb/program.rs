@@ -63,10 +63,13 @@ fn hangs() -> ! {
     for _ in 0..25 {
         spawn("", || fibre::sleep(Duration::from_secs(1 << 20)));
     }
-    spawn("eve", || {
-        fibre::label("conn", 42);
-        fibre::label("peer", "bob");
-        waits_for(&Event::new());
+    fibre::scoped_local!(static REQUEST: u64 = shown("request"));
+    REQUEST.with(7, || {
+        spawn("eve", || {
+            fibre::label("conn", 42);
+            fibre::label("peer", "bob");
+            waits_for(&Event::new());
+        });
     });
     let are_there = |kind: WaitKind, count: usize| {
         let all = waits();
@@ -111,7 +114,7 @@ const COMMANDS: [&str; 4] = ["fibres", "fibres bt", "fibre locks", "fibre cycle"
 fn tells_all(said: &Said, has_names: bool) {
     said.has(&["\"ab\" waits for the mutex at 0x", "29 fibres have started"]);
     said.has(&[
-        "\"eve\" [conn=42 peer=bob] waits for the event at 0x",
+        "\"eve\" [conn=42 peer=bob request=7] waits for the event at 0x",
         "\"hog\" runs on thread ",
     ]);
     said.has(&["of cluster \"fibre\"", "25 fibres with this stack: "]);
@@ -126,7 +129,7 @@ fn tells_all(said: &Said, has_names: bool) {
     for (title, place) in [
         ("\"ab\" waits", "takes_both"),
         ("\"ba\" waits", "takes_both"),
-        ("\"eve\" [conn=42 peer=bob] waits", "waits_for"),
+        ("\"eve\" [conn=42 peer=bob request=7] waits", "waits_for"),
         ("\"hog\" runs", "spins"),
     ] {
         let stack = said.stack_of(title);
@@ -152,7 +155,7 @@ fn a_fibre_that_has_saved_a_zero_is_read() {
         ],
     );
     said.has(&["saved: 0"]);
-    let stack = said.stack_of("\"eve\" [conn=42 peer=bob] waits");
+    let stack = said.stack_of("\"eve\" [conn=42 peer=bob request=7] waits");
     assert!(stack.contains("waits_for"), "{stack}");
 }
 

@@ -10,6 +10,7 @@
 #[path = "../../examples/pool/pool.rs"]
 mod pool;
 
+use crate::support::Random;
 use fibre::{Builder, CancelToken, Cluster, Limit, WaitError};
 use pool::{Pool, PoolError};
 use std::io;
@@ -60,18 +61,6 @@ fn pool(most: usize, keep: Duration) -> (Arc<Pool<Counted>>, Arc<Count>) {
     (Arc::new(pool), count)
 }
 
-/// Numbers that follow from a seed (Marsaglia's xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % most
-    }
-}
-
 #[test]
 fn a_crowd_never_has_more_than_the_bound_and_loses_nothing() {
     const MOST: usize = 5;
@@ -83,15 +72,15 @@ fn a_crowd_never_has_more_than_the_bound_and_loses_nothing() {
             .map(|number| {
                 let (pool, lent) = (Arc::clone(&pool), Arc::clone(&lent));
                 cluster.spawn(move || {
-                    let mut random = Random(0x9E37_79B9 + number);
+                    let mut random = Random::new(number);
                     let mut had = 0;
                     for _ in 0..100 {
-                        let limit = Duration::from_micros(random.below(2000));
+                        let limit = Duration::from_micros(random.below(2000) as u64);
                         let mut borrow = || -> Result<(), PoolError> {
                             let line = pool.borrow(limit)?;
                             assert!(lent.fetch_add(1, Ordering::SeqCst) < MOST);
                             if random.below(4) == 0 {
-                                fibre::sleep(Duration::from_micros(random.below(300)));
+                                fibre::sleep(Duration::from_micros(random.below(300) as u64));
                             }
                             lent.fetch_sub(1, Ordering::SeqCst);
                             match random.below(10) {

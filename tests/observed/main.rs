@@ -11,6 +11,8 @@ mod suite_dump;
 mod suite_hangs;
 #[path = "metrics/mod.rs"]
 mod suite_metrics;
+#[path = "stuck/mod.rs"]
+mod suite_stuck;
 #[path = "trace/mod.rs"]
 mod suite_trace;
 #[path = "tracing.rs"]

@@ -9,6 +9,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod carried;
+
 use crate::support;
 
 use fibre::sync::{Barrier, Mutex};

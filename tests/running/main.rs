@@ -17,6 +17,8 @@ mod suite_panics;
 mod suite_regressions;
 #[path = "scheduling/mod.rs"]
 mod suite_scheduling;
+#[path = "scoped/mod.rs"]
+mod suite_scoped;
 #[path = "spawn/mod.rs"]
 mod suite_spawn;
 #[path = "stress.rs"]

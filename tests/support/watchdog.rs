@@ -14,6 +14,9 @@ use std::time::Duration;
 /// The longest that one body may take.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
+/// The variable that says how many times as long everything may take: a machine may be emulated.
+const SLOWNESS: &str = "FIBRE_TEST_SLOWNESS";
+
 /// What a watchdog counts. One that looked at the clock would bark when the whole process had been
 /// stopped.
 const TICK: Duration = Duration::from_millis(100);
@@ -48,6 +51,7 @@ pub fn watched_for<R>(limit: Duration, remark: &str, body: impl FnOnce() -> R) -
 fn watch(limit: Duration, remark: &str) -> (Sender<()>, thread::JoinHandle<()>) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     let remark = remark.to_owned();
+    let limit = limit * slowness();
     let (running, ended) = channel::<()>();
     let watchdog = thread::spawn(move || {
         if hangs(&ended, limit) {
@@ -57,6 +61,14 @@ fn watch(limit: Duration, remark: &str) -> (Sender<()>, thread::JoinHandle<()>) 
         }
     });
     (running, watchdog)
+}
+
+/// What [`SLOWNESS`] says; 1 if it is not set.
+fn slowness() -> u32 {
+    std::env::var(SLOWNESS).map_or(1, |times| match times.parse() {
+        Ok(times) => times,
+        Err(error) => die(format_args!("{SLOWNESS} cannot be `{times}`: {error}")),
+    })
 }
 
 /// Whether the other end of a channel is still there after `limit`.

@@ -4,6 +4,12 @@
 //!
 //! A port to another CPU is a file beside it with the same items.
 
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!(
+    "the C library of fibre is for x86-64 only: the system's objects, in which its own lie, have other \
+     sizes elsewhere. Programs in Rust run on 64-bit ARM, too"
+);
+
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 

@@ -1,81 +1,9 @@
-//! 64-bit x86: how a fibre enters and leaves C, the floating-point registers, and the error number
+//! 64-bit x86: calls on memory of the program, the floating-point registers, and the error number
 //! of the calling thread.
 
+use fibre_core::internal::Start;
 use std::arch::{asm, naked_asm};
 use std::ffi::{c_int, c_void};
-
-/// What a fibre begins with.
-pub(crate) type Start = Option<unsafe extern "C-unwind" fn(argument: *mut c_void) -> *mut c_void>;
-
-/// Calls `start(argument)`, having noted this frame at `frame`; returns its result, or what
-/// [`escape`] is given.
-///
-/// # Safety
-///
-/// `start` may be called, and the frame written.
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn enter(
-    start: Start,
-    argument: *mut c_void,
-    frame: *mut *mut c_void,
-) -> *mut c_void {
-    naked_asm!(
-        // To an unwinder, this is where the stack ends.
-        ".cfi_startproc",
-        ".cfi_undefined rip",
-        // Registers that a function has to leave as they are.
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        // Calls want the stack aligned to 16 bytes: six registers and the return address are 56.
-        "sub rsp, 8",
-        // The frame notes itself: an escape comes back to this stack pointer.
-        "mov [rdx], rsp",
-        // Calls the first argument with the second one.
-        "mov rax, rdi",
-        "mov rdi, rsi",
-        "call rax",
-        // The result is in `rax` already. Takes back all that was pushed.
-        "add rsp, 8",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-        ".cfi_endproc",
-    )
-}
-
-/// Goes back to the frame of [`enter`] that has noted itself as `frame`, which returns `result`.
-///
-/// # Safety
-///
-/// That frame is on the caller's stack, and nothing between has anything to drop.
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn escape(frame: *mut c_void, result: *mut c_void) -> ! {
-    naked_asm!(
-        // The stack ends at the noted frame again, whatever was called from there.
-        "mov rsp, rdi",
-        // What that frame returns.
-        "mov rax, rsi",
-        // Functions begin and end with the direction flag clear; who escapes may have set it.
-        "cld",
-        // Takes back what `enter` has pushed, and returns to its caller.
-        "add rsp, 8",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-    )
-}
 
 /// Calls `start(argument)` with the stack pointer at `end`, which is aligned, and comes back.
 ///

@@ -2,6 +2,7 @@
 
 use crate::api::spawn::Builder;
 use crate::cluster::{Cluster, try_caller_place};
+use crate::config::policy::Placement;
 use crate::fibre::activity_word::Scheduled;
 use crate::fibre::{ControlBlock, FibreRef, FibreReport, Reserved, Viewer};
 use crate::park::ending::end_in_turn;
@@ -214,6 +215,35 @@ impl<W: Work> Activity<W> {
         self.schedule_at(Some(processor))
     }
 
+    /// [`schedule`](Self::schedule) for an activity that has just been made. Where the cluster puts
+    /// new fibres at the [head](crate::Placement::Head), a fibre of it puts the activity there, at
+    /// its own processor, as if it spawned a fibre. Otherwise there is no difference.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn schedule_first(&self) -> Result<(), Stopped> {
+        let head = &self.whole().head;
+        let scheduled = Processor::here(|here| {
+            let ours = Arc::ptr_eq(here.domain(), head.domain());
+            let at_head = here.domain().settings.placement == Placement::Head;
+            (ours && at_head).then(|| head.word.schedule())
+        });
+        match scheduled.flatten() {
+            Some(Scheduled::Enqueue) => {
+                let _ = Processor::here(|here| {
+                    // The number is lost: the activity has one.
+                    let _ = here.stats().count_spawned();
+                    self.place(None, |runnable| here.place(runnable));
+                });
+                Ok(())
+            }
+            Some(Scheduled::Noticed) => Ok(()),
+            Some(Scheduled::Refused) => Err(Stopped),
+            None => self.schedule(),
+        }
+    }
+
     /// The form that both share.
     #[inline(always)]
     fn schedule_at(&self, wanted: Option<usize>) -> Result<(), Stopped> {
@@ -349,7 +379,7 @@ impl<W: Work> Activity<W> {
         let activity = ManuallyDrop::new(Self(this.cast()));
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| activity.abandoned())) {
             let block = &activity.whole().head.block;
-            tell_of_panic("activity", block, activity.name(), &*payload);
+            tell_of_panic("activity", block, activity.name(), &*payload, false);
             quietly(|| drop(payload));
         }
     }
@@ -378,7 +408,7 @@ unsafe impl<W: Work> FibreBody for Whole<W> {
             end_thread("the end of a run");
             if let Err(payload) = run {
                 let name = activity.name();
-                tell_of_panic("activity", &head.block, name, &*payload);
+                tell_of_panic("activity", &head.block, name, &*payload, false);
                 quietly(|| drop(payload));
             }
         }
@@ -388,7 +418,7 @@ unsafe impl<W: Work> FibreBody for Whole<W> {
             // SAFETY: this is the only reference, and nobody else can come by another.
             Activity::<W>::end(move || unsafe { Activity::drop_value(this) });
         }
-        head.block.locals.end();
+        head.block.end_locals();
         head.block.shields.set(0);
     }
 

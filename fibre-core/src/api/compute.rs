@@ -14,9 +14,9 @@ use crate::fibre::Attributes;
 use crate::park::{cancellation_point, is_cancelled};
 use crate::processor::in_fibre;
 use crate::spawn::task::launch;
+use crate::sync::thread_mutex::Mutex;
 use crate::sys::stderr;
 use crate::wait::limit::Limit;
-use parking_lot::Mutex;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
@@ -31,7 +31,8 @@ use std::sync::Once;
 ///
 /// `f` is called by a fibre of that cluster, so it may also block: it then makes way for the next
 /// one. It sees other [fibre-local](macro@crate::fibre_local) and thread-local values than the
-/// caller, and may borrow from the caller. For calls that block their kernel thread, there is
+/// caller, the caller's [scoped values](crate::ScopedLocal), and may borrow from the caller. For
+/// calls that block their kernel thread, there is
 /// [`blocking`](crate::blocking()).
 ///
 /// Handing `f` over and taking its result back costs two wake-ups of other threads, some 10 to

@@ -6,6 +6,7 @@ use crate::blocking::blocking;
 use crate::fibre::cancel_group::{CancelGroup, Part};
 use crate::park::cancel::{CancelToken, sleep_within};
 use crate::park::cancellation_point;
+use crate::park::grace::graceful;
 use crate::park::timeout::TimedOut;
 use crate::wait::limit::Limit;
 use std::io;
@@ -51,7 +52,7 @@ impl CancelToken {
     /// a [`cancel`](Self::cancel) spares nobody any more. Blocks nothing.
     ///
     /// A fibre of the caller's cluster, or of the default one, sleeps until then, or until no
-    /// stretch is left. If its cluster stops, the time is over.
+    /// stretch is left. If its cluster stops, the time is over when that spares nobody any more.
     ///
     /// ```
     /// use fibre::{Builder, CancelToken, channel::bounded};
@@ -80,8 +81,9 @@ impl CancelToken {
             let token = self.clone();
             let cancels = move || {
                 // Also if the sleep ends early, as the fibre's own cluster stops: those that are
-                // spared may be in another one, and nobody else would end them.
-                let _ = sleep_within(limit);
+                // spared may be in another one, and nobody else would end them. In that case it
+                // lasts as long as stretches of its cluster may.
+                let _ = graceful(|| sleep_within(limit));
                 token.as_group().cancel_at_limit(limit);
             };
             let outer = Some(self.group());

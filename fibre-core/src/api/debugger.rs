@@ -27,7 +27,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicIsize, AtomicPtr};
 
 /// The version of all layouts. A reader that does not know it must not go on.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The beginning of what a debugger reads.
 #[repr(C)]

@@ -11,6 +11,7 @@
 use crate::api::spawn::Builder;
 use crate::cluster::{Cluster, try_caller_place};
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Viewer};
+use crate::park::scoped::inherit;
 use crate::park::{Wait, Waiter};
 use crate::processor::running;
 use crate::spawn::body::FibreBody;
@@ -34,6 +35,9 @@ pub struct Program {
     /// Called with the data of a fibre that ends after [`EmbeddedFibre::detach`], as the last thing
     /// the fibre does.
     pub ended: unsafe fn(*const ()),
+    /// Called with the data of a fibre that will never run, as there is no stack for it; before its
+    /// end can be seen, on a kernel thread.
+    pub failed: unsafe fn(*const (), StackError),
     /// Describes a fibre with an overrun stack, given the fibre's data. In a signal handler: it
     /// must be async-signal-safe.
     pub describe: unsafe fn(*const (), Viewer<'_>),
@@ -82,14 +86,42 @@ pub(crate) static BODY: Body = Embedded::BODY;
 #[inline]
 #[must_use]
 pub fn embedded() -> *const () {
-    let data = |fibre: FibreRef| {
-        // SAFETY: the calling fibre; fibres with this body are of this type.
-        unsafe {
-            ptr::eq(fibre.as_ref().body(), &raw const BODY)
-                .then(|| fibre.cast::<Embedded>().as_ref().data)
-        }
-    };
-    running().and_then(data).unwrap_or(ptr::null())
+    running()
+        .and_then(whole)
+        .map_or(ptr::null(), |(_, data)| data)
+}
+
+/// The same; null also in a fibre that runs another program.
+///
+/// ```
+/// # use fibre_core::internal::{NamePlace, Program, embedded_in};
+/// static PROGRAM: Program = Program {
+///     run: |_| (),
+///     ended: |_| (),
+///     failed: |_, _| (),
+///     describe: |_, _| (),
+///     name: NamePlace { offset: 0, length: 0 },
+/// };
+/// assert!(embedded_in(&PROGRAM).is_null());
+/// ```
+#[inline]
+#[must_use]
+pub fn embedded_in(program: &'static Program) -> *const () {
+    let found = running().and_then(whole);
+    let own = found.filter(|(runs, _)| ptr::eq(*runs, program));
+    own.map_or(ptr::null(), |(_, data)| data)
+}
+
+/// The program and the data of an embedded fibre, the calling one.
+#[inline]
+fn whole(fibre: FibreRef) -> Option<(&'static Program, *const ())> {
+    // SAFETY: the calling fibre; fibres with this body are of this type.
+    unsafe {
+        ptr::eq(fibre.as_ref().body(), &raw const BODY).then(|| {
+            let fibre = fibre.cast::<Embedded>();
+            (fibre.as_ref().program, fibre.as_ref().data)
+        })
+    }
 }
 
 impl Builder {
@@ -251,6 +283,7 @@ unsafe fn launch(
     // SAFETY: the fibre is new, and ends only once it has been placed; the second reference is
     // the handle's. Nobody else has the runnable.
     let runnable = unsafe {
+        inherit(fibre.as_ref());
         ControlBlock::join_group(fibre);
         receive(EmbeddedFibre(fibre));
         ControlBlock::runnable(fibre)
@@ -277,6 +310,8 @@ unsafe impl FibreBody for Embedded {
     unsafe fn fail(this: NonNull<Self>, error: StackError) {
         // SAFETY: the runtime's reference keeps it alive.
         let fibre = unsafe { this.as_ref() };
+        // SAFETY: the promise made to `embed`.
+        unsafe { (fibre.program.failed)(fibre.data, error) };
         fibre.ending.set(Ending::NoStack(error));
         fibre.finish();
     }

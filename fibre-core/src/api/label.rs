@@ -29,7 +29,8 @@ pub fn label(key: &str, value: impl Display) {
     let _ = with_running(|fibre| fibre.attributes.set_label(&label));
 }
 
-/// The labels of the calling fibre as reports show them; empty on a plain thread.
+/// The labels of the calling fibre as reports show them, and behind them its
+/// [scoped values](crate::ScopedLocal) that are shown; empty on a plain thread.
 #[must_use]
 pub fn labels() -> String {
     let mut shown = String::new();

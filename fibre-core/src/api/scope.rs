@@ -7,7 +7,7 @@
 use crate::cluster::try_caller_place;
 use crate::config::environment;
 use crate::fibre::Attributes;
-use crate::park::{Wait, Waiter, is_firm};
+use crate::park::{Wait, Waiter, exemptions};
 use crate::spawn::join::{JoinHandle, Result};
 use crate::spawn::scope_count::{Children, ChildrenRef};
 use crate::spawn::task::launch;
@@ -186,7 +186,7 @@ pub fn scope<'env, F, T>(body: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let children = Children::new(is_firm());
+    let children = Children::new(exemptions());
     let scope = Scope {
         children: children.as_ref(),
         _scope: PhantomData,

@@ -6,9 +6,11 @@ use crate::config::policy::Priority;
 use crate::fibre::{Attributes, ControlBlock, StackTime};
 use crate::park::cancel::CancelToken;
 use crate::processor::{Processor, with_running};
+use crate::spawn::detached::tell_of_error;
 use crate::spawn::join::JoinHandle;
 use crate::spawn::task::{SpawnError, SpawnTarget, launch_static, launch_usual, refuse};
 use crate::sys::current;
+use std::error::Error;
 use std::io;
 
 /// Spawns a fibre in the caller's cluster, or, on a thread that is no fibre, in the
@@ -52,6 +54,45 @@ where
     T: Send + 'static,
 {
     caller_place(|place| launch_static(place, Attributes::default(), closure))
+}
+
+/// Spawns a fibre that nobody joins, with a closure that may fail: its error is told to
+/// [`on_detached_failure`](crate::on_detached_failure), as its panic is. Its value is dropped.
+///
+/// [`spawn`] cannot do that: it takes closures with results of any type, and if nobody takes an
+/// `Err`, it is dropped as any value is.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// let (tell, told) = mpsc::channel();
+/// fibre::on_detached_failure(move |failure| {
+///     let _ = tell.send(failure.to_string());
+/// });
+/// fibre::spawn_detached(|| "12x".parse::<u32>());
+/// assert!(told.recv()?.ends_with("has failed: invalid digit found in string"));
+/// # Ok::<(), mpsc::RecvError>(())
+/// ```
+///
+/// # Panics
+///
+/// As [`spawn`]; [`Builder::spawn_detached`] returns an error instead.
+pub fn spawn_detached<F, T, E>(closure: F)
+where
+    F: FnOnce() -> Result<T, E> + Send + 'static,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    drop(spawn(|| run_detached(closure)));
+}
+
+/// Runs a closure to its end, and tells of its error.
+fn run_detached<T, E>(closure: impl FnOnce() -> Result<T, E>)
+where
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    if let Err(error) = closure() {
+        tell_of_error(&*error.into());
+    }
 }
 
 /// Spawns a fibre that runs at once on the caller's processor; the caller goes on when it
@@ -252,6 +293,45 @@ impl Builder {
         T: Send + 'static,
     {
         cluster.try_spawn(self.fallible(), closure)
+    }
+
+    /// Spawns a fibre that nobody joins, as [`spawn_detached`].
+    ///
+    /// ```
+    /// let logger = fibre::Builder::new().name("logger");
+    /// logger.spawn_detached(|| std::fs::read("/no/such/file"))?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Self::spawn).
+    pub fn spawn_detached<F, T, E>(self, closure: F) -> io::Result<()>
+    where
+        F: FnOnce() -> Result<T, E> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.spawn(|| run_detached(closure)).map(drop)
+    }
+
+    /// The same in `cluster`.
+    ///
+    /// ```
+    /// let cluster = fibre::Cluster::builder().processors(1).build()?;
+    /// fibre::Builder::new().spawn_detached_in(&cluster, || Err::<(), _>("no more paper"))?;
+    /// cluster.stop();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn_in`](Self::spawn_in).
+    pub fn spawn_detached_in<F, T, E>(self, cluster: &Cluster, closure: F) -> io::Result<()>
+    where
+        F: FnOnce() -> Result<T, E> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.spawn_in(cluster, || run_detached(closure)).map(drop)
     }
 
     /// Spawns the fibre in a scope, as [`Scope::spawn`].

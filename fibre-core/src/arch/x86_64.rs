@@ -1,10 +1,13 @@
-//! 64-bit x86: words of the calling thread, system calls, clocks and hints to the caches.
+//! 64-bit x86: words of the calling thread, system calls, clocks, hints to the caches, and how a
+//! thread of C is entered and left.
 //!
 //! Each access to a thread's own memory is one volatile `asm!` that names the segment register, so
 //! that no address of it outlives a switch ([`sys::current`](crate::sys::current) says why).
 
+use super::start::Start;
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _rdtsc};
 use std::arch::{asm, global_asm, naked_asm};
+use std::ffi::c_void;
 
 // The two words of a thread that every call asks for: the ready queue of the processor that it is,
 // and that processor. Both are zero on a foreign thread. Blocks of fibres use two more: see
@@ -95,36 +98,43 @@ pub(crate) fn set_current(ready: *const (), processor: *const ()) {
     }
 }
 
-/// How far behind the first of these words the third one lies. In the block of thread-locals of a
-/// fibre it is the stack pointer that the block's kernel thread left ([`depart`]).
-pub(crate) const DEPARTED: isize = 16;
-
-/// How far behind it the fourth one lies: the thread pointer of the kernel thread that runs the
-/// fibre. Zero in the block of a kernel thread.
-pub(crate) const CARRIER: isize = 24;
-
-/// How far it is from the calling fibre's block to that of the kernel thread that runs it; zero on
-/// a kernel thread's own block.
-#[inline(always)]
-pub(crate) fn distance_to_carrier() -> usize {
-    // SAFETY: every block has the word.
-    let carrier = unsafe { thread_word(current_place() + CARRIER) };
-    match carrier {
-        0 => 0,
-        carrier => carrier.wrapping_sub(thread_pointer()),
-    }
-}
-
 /// The calling thread's thread pointer: where its thread control block lies.
 #[inline(always)]
-pub(crate) fn thread_pointer() -> usize {
+#[must_use]
+pub fn thread_pointer() -> usize {
     // SAFETY: the word at the thread pointer is the thread pointer.
     unsafe { thread_word(0) }
 }
 
+/// Writes it: the calling thread has the thread-locals of that block from here on.
+///
+/// # Safety
+///
+/// There is a thread control block at `thread_pointer`, which no other thread uses. The CPU has
+/// FSGSBASE. No function that goes on has kept an address of a thread-local.
+#[inline(always)]
+pub(crate) unsafe fn set_thread_pointer(thread_pointer: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "wrfsbase {}",
+            in(reg) thread_pointer,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// What the machine lacks for fibres with thread blocks, if anything.
+pub(crate) fn lacks_for_thread_blocks() -> Option<&'static str> {
+    if !may_set_thread_pointer() {
+        return Some("the CPU or the kernel has no FSGSBASE");
+    }
+    runs_on_valgrind().then_some("valgrind does not know the instruction `wrfsbase`")
+}
+
 /// Whether a program may write the thread pointer by an instruction (FSGSBASE), as far as the
 /// kernel says.
-pub(crate) fn may_set_thread_pointer() -> bool {
+fn may_set_thread_pointer() -> bool {
     /// The kernel's bit for it.
     const FSGSBASE: u64 = 1 << 1;
     // SAFETY: reads a word that the kernel has left.
@@ -226,7 +236,7 @@ pub(crate) unsafe extern "C" fn adopt(
 
 /// Whether this program runs on valgrind, which answers a sequence of instructions that does
 /// nothing elsewhere.
-pub(crate) fn runs_on_valgrind() -> bool {
+fn runs_on_valgrind() -> bool {
     /// The question, and five arguments that it does not have.
     static QUESTION: [usize; 6] = [0x1001, 0, 0, 0, 0, 0];
     let answer: usize;
@@ -386,6 +396,12 @@ pub(crate) fn time_stamp() -> u64 {
     unsafe { _rdtsc() }
 }
 
+/// The page size, the only one that this kind of CPU has.
+#[inline(always)]
+pub(crate) const fn page_size() -> usize {
+    4096
+}
+
 /// Asks for a cache line. Nothing waits, and the address need not be valid.
 #[inline(always)]
 pub(crate) fn prefetch(line: *const u8) {
@@ -426,3 +442,81 @@ macro_rules! define_exit {
 
 #[cfg(not(target_feature = "crt-static"))]
 pub(crate) use define_exit;
+
+/// Calls `start(argument)`, having noted this frame at `frame`; returns its result, or what
+/// [`escape`] is given.
+///
+/// # Safety
+///
+/// `start` may be called, and the frame written.
+///
+/// ```compile_fail,E0133
+/// fibre_core::internal::enter(None, std::ptr::null_mut(), std::ptr::null_mut());
+/// ```
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter(
+    start: Start,
+    argument: *mut c_void,
+    frame: *mut *mut c_void,
+) -> *mut c_void {
+    naked_asm!(
+        // To an unwinder, this is where the stack ends.
+        ".cfi_startproc",
+        ".cfi_undefined rip",
+        // Registers that a function has to leave as they are.
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        // Calls want the stack aligned to 16 bytes: six registers and the return address are 56.
+        "sub rsp, 8",
+        // The frame notes itself: an escape comes back to this stack pointer.
+        "mov [rdx], rsp",
+        // Calls the first argument with the second one.
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "call rax",
+        // The result is in `rax` already. Takes back all that was pushed.
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
+/// Goes back to the frame of [`enter`] that has noted itself as `frame`, which returns `result`.
+///
+/// # Safety
+///
+/// That frame is on the caller's stack, and nothing between has anything to drop.
+///
+/// ```compile_fail,E0133
+/// fibre_core::internal::escape(std::ptr::null_mut(), std::ptr::null_mut());
+/// ```
+#[unsafe(naked)]
+pub unsafe extern "C" fn escape(frame: *mut c_void, result: *mut c_void) -> ! {
+    naked_asm!(
+        // The stack ends at the noted frame again, whatever was called from there.
+        "mov rsp, rdi",
+        // What that frame returns.
+        "mov rax, rsi",
+        // Functions begin and end with the direction flag clear; who escapes may have set it.
+        "cld",
+        // Takes back what `enter` has pushed, and returns to its caller.
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+    )
+}

@@ -10,6 +10,7 @@ use crate::cluster::start_helper;
 use crate::config::environment;
 use crate::config::settings::default_processors;
 use crate::config::settings::variable;
+use crate::park::scoped::ScopedBindings;
 use crate::park::{Wait, Waiter};
 use crate::processor::{Spin, in_fibre};
 use crate::sys::current;
@@ -84,7 +85,8 @@ const REFUSED: u32 = 1;
 /// (`FIBRE_BLOCKING_IDLE`, in milliseconds). If all are busy, calls wait for their turn, first
 /// come, first served. There `f` is no fibre: its waits block its thread, it has the thread's
 /// fibre-local values, and what it spawns runs in the default cluster. `f` may borrow from the
-/// caller, which waits for it even when cancelled.
+/// caller, which waits for it even when cancelled. It sees the [scoped values](crate::ScopedLocal)
+/// of the caller.
 ///
 /// A call that never ends keeps its thread, as nothing can end it from outside. If as many as there
 /// are threads wait for what does not come, or for a call that waits for its turn, all others wait
@@ -353,6 +355,8 @@ struct Call<F, R> {
     job: Job,
     /// The fibre's wait.
     waiter: Cell<*const Waiter>,
+    /// What is bound for the fibre.
+    bindings: Cell<ScopedBindings>,
     /// The closure, until it is called.
     closure: Cell<Option<F>>,
     /// Its result, or its panic.
@@ -369,6 +373,7 @@ where
         Self {
             job: Job::new(Self::conclude),
             waiter: Cell::new(ptr::null()),
+            bindings: Cell::new(ScopedBindings::current()),
             closure: Cell::new(Some(f)),
             result: Cell::new(None),
         }
@@ -382,7 +387,11 @@ where
         if outcome == JobOutcome::Taken
             && let Some(f) = call.closure.take()
         {
-            let result = catch_unwind(AssertUnwindSafe(f));
+            let bindings = call.bindings.take();
+            let result = match bindings.is_none() {
+                true => catch_unwind(AssertUnwindSafe(f)),
+                false => catch_unwind(AssertUnwindSafe(|| bindings.with(f))),
+            };
             fork::die_if_forked("the end of a blocking call");
             call.result.set(Some(result));
         }

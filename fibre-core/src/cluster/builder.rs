@@ -11,6 +11,7 @@ use crate::fibre::HookList;
 use crate::fibre::switch_hooks::SwitchHooks;
 use crate::processor::OVERFLOW_HOOK;
 use crate::ready::record_here;
+use crate::spawn::parents;
 use crate::stack::{
     BlockEvent, install_overflow_report, listen_to_blocks, prepare_threads, round_size,
 };
@@ -30,8 +31,8 @@ const LEAST_SPARE: usize = 16;
 pub struct ClusterBuilder {
     /// How many processors; `None` for as many as the process may use.
     processors: Option<usize>,
-    /// The CPUs where they run.
-    pub(super) pinning: Pinning,
+    /// The CPUs where they run, if anybody has said.
+    pub(super) pinning: Option<Pinning>,
     /// Everything that the processors have to know.
     pub(super) settings: Settings,
     /// What it does at each switch.
@@ -43,7 +44,7 @@ impl ClusterBuilder {
     pub(super) fn from_environment() -> Self {
         Self {
             processors: None,
-            pinning: variable("FIBRE_PIN").unwrap_or_default(),
+            pinning: variable("FIBRE_PIN"),
             settings: Settings::from_environment(),
             hooks: HookList::default(),
         }
@@ -220,8 +221,8 @@ impl ClusterBuilder {
     ///
     /// # Errors
     ///
-    /// [`build`](Self::build) fails with `Unsupported`, and says why, where this cannot be: without
-    /// FSGSBASE, without glibc as a shared library, and on valgrind.
+    /// [`build`](Self::build) fails with `Unsupported`, and says why, where this cannot be: on CPUs
+    /// other than x86-64, without FSGSBASE, without glibc as a shared library, and on valgrind.
     ///
     /// # Safety
     ///
@@ -307,6 +308,7 @@ impl ClusterBuilder {
         install_overflow_report(OVERFLOW_HOOK);
         // A caller that waits later must not panic about it.
         since::ask();
+        parents::ask();
         trace::begin();
         let count = self.processors.unwrap_or_else(default_processors);
         let mut settings = self.settings;
@@ -328,7 +330,7 @@ impl ClusterBuilder {
         settings.max_spare = Some(spare);
         settings.slots = MOST_PROCESSORS.min(others + spare);
         room::look(settings.max_processors.max(settings.slots))?;
-        let places = Places::new(&self.pinning, CpuSet::of_program)?;
+        let places = Places::new(&self.pinning.unwrap_or_default(), CpuSet::of_program)?;
         if settings.steal_order == StealOrder::Topology && settings.neighbours.is_none() {
             let victims = places.victims(settings.max_processors);
             settings.neighbours = victims.map(Into::into);

@@ -120,6 +120,19 @@ impl Cluster {
         Ok(self.processors())
     }
 
+    /// Whether its fibres have thread-locals of their own.
+    ///
+    /// ```
+    /// let cluster = fibre::Cluster::builder().build()?;
+    /// assert!(!cluster.has_own_thread_locals());
+    /// cluster.stop();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn has_own_thread_locals(&self) -> bool {
+        self.0.domain.settings.own_thread_locals
+    }
+
     /// The name of the cluster.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -12,10 +12,10 @@ use super::register;
 use super::running::Running;
 use super::stop::StuckProcessor;
 use crate::fibre::labels::LabelLine;
-use crate::fibre::{ControlBlock, FibreReport};
+use crate::fibre::{ControlBlock, FibreReport, Hook};
 use crate::wait::since;
 use crate::wait::wait_object::WaitObject;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -91,6 +91,20 @@ impl FibreView<'_> {
         self.block.attributes.with_labels(f);
     }
 
+    /// The number of the fibre that has spawned it, if one has and that is noted (`FIBRE_PARENTS`).
+    #[must_use]
+    pub fn parent(&self) -> Option<u64> {
+        self.block.attributes.parent()
+    }
+
+    /// Calls `f` with the groups that it is cancelled with, the innermost first, until that has
+    /// seen enough: with the address of each, and whether it has been cancelled. Allocates nothing.
+    pub fn with_cancel_groups(&self, f: &mut dyn FnMut(usize, bool) -> bool) {
+        if let Some(group) = self.block.attributes.group() {
+            group.show_chain(f);
+        }
+    }
+
     /// What it waits for; `None`: it could run.
     #[must_use]
     pub fn awaited(&self) -> Option<WaitObject> {
@@ -155,6 +169,31 @@ impl FibreView<'_> {
     pub fn left(&self) -> Option<[usize; 2]> {
         // SAFETY: in a fibre list, and so started; fibres in fibre lists do not end during a look.
         unsafe { self.block.left() }
+    }
+
+    /// The address of its control block.
+    #[must_use]
+    pub fn block(&self) -> usize {
+        ptr::from_ref(self.block).addr()
+    }
+
+    /// The address in its control block behind the hook of ready queues.
+    #[must_use]
+    pub fn behind_queue_hook(&self) -> usize {
+        self.block() + size_of_val(self.block.link())
+    }
+
+    /// Where the two words are that its block hangs in a fibre list by. They name other fibres, and
+    /// nobody wakes these by them.
+    #[must_use]
+    pub fn hook_words(&self) -> [usize; 2] {
+        Hook::words(ControlBlock::hook(NonNull::from(self.block)).as_ptr())
+    }
+
+    /// Whether it is an activity.
+    #[must_use]
+    pub fn is_activity(&self) -> bool {
+        self.block.body().is_activity
     }
 
     /// The address where its stack begins, the highest one.

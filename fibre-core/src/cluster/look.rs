@@ -18,7 +18,7 @@ use crate::fibre::{ControlBlock, FibreList, FibreListRef, FibreRef};
 use crate::scheduler::control::ProcessorPhase;
 use crate::sync::pause;
 use crate::sync::readers::Readers;
-use parking_lot::{Mutex, MutexGuard};
+use crate::sync::thread_mutex::{Mutex, MutexGuard};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

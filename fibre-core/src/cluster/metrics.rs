@@ -12,6 +12,7 @@ use crate::scheduler::control::ProcessorPhase;
 use crate::scheduler::counts::{self, Counters};
 use crate::scheduler::domain::Domain;
 use crate::scheduler::queue_counts::MOST_QUEUED;
+use crate::spawn::detached::detached_failures;
 use crate::stack::{StackCounts, ThreadBlockCounts, stack_counts};
 use crate::sys::fork::is_forked_child;
 use std::time::{Duration, Instant};
@@ -98,6 +99,9 @@ pub struct ProcessMetrics {
     pub gone: Counters,
     /// Fibres that have been cancelled.
     pub cancelled: u64,
+    /// Failures of fibres that nobody has learned of by joining them; see
+    /// [`on_detached_failure`](crate::on_detached_failure).
+    pub detached_failures: u64,
     /// Stacks of fibres.
     pub stacks: StackCounts,
     /// Thread blocks of fibres.
@@ -122,6 +126,7 @@ pub fn metrics(asks: bool) -> ProcessMetrics {
         clusters,
         gone,
         cancelled: cancelled_fibres(),
+        detached_failures: detached_failures(),
         stacks: stack_counts(),
         thread_blocks: ThreadBlockCounts::with(totals.blocks_in_fibres()),
     }

@@ -32,6 +32,7 @@
 //! * `stop`: ending a cluster, at its own pace or within limits;
 //! * `freeze`: holding all clusters still while the process ends;
 //! * `look`: looking at all started fibres of a cluster from outside;
+//! * `bookkeeping`: the words that clusters know their fibres by;
 //! * `inspect`: everything a dump can show of fibres and processors;
 //! * `processor_state`: a processor as layers above see it;
 //! * `observe`: processors while they go on, for a layer above;
@@ -43,6 +44,7 @@
 //! * `monitor`: the thread that notices stuck processors;
 //! * `spares`: spare processors: what starts and ends them.
 
+mod bookkeeping;
 mod builder;
 mod cluster_threads;
 mod compute;
@@ -74,6 +76,7 @@ mod stop_listeners;
 mod thread;
 mod waits;
 
+pub use bookkeeping::{FibreMemory, bookkeeping};
 pub use builder::ClusterBuilder;
 pub use compute::compute_defaults;
 pub use computing::on_computing;

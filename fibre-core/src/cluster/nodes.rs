@@ -12,8 +12,23 @@ impl ClusterBuilder {
     /// refuses make [`build`](Self::build) fail.
     #[must_use]
     pub fn pin(mut self, pinning: impl Into<Pinning>) -> Self {
-        self.pinning = pinning.into();
+        self.pinning = Some(pinning.into());
         self
+    }
+
+    /// The CPUs that the processors run on, if [`pin`](Self::pin) or the environment variable
+    /// `FIBRE_PIN` has said so: for presets that pin where nobody has.
+    ///
+    /// ```
+    /// use fibre::Cluster;
+    /// use fibre::topology::Pinning;
+    ///
+    /// let builder = Cluster::builder().pin(Pinning::Each);
+    /// assert_eq!(builder.pinning(), Some(&Pinning::Each));
+    /// ```
+    #[must_use]
+    pub fn pinning(&self) -> Option<&Pinning> {
+        self.pinning.as_ref()
     }
 }
 

@@ -35,7 +35,7 @@ pub fn observe(limit: Duration, f: &mut dyn FnMut(ProcessorState)) -> Option<u64
         let all: Vec<_> = domain.with_runs(|runs| {
             let noted = |index| {
                 let running = runs.of(index)?;
-                Some((index, running.load(Ordering::Relaxed).addr()))
+                Some((index, running.load(Ordering::Relaxed).addr().wrapping_neg()))
             };
             (0..domain.processors()).filter_map(noted).collect()
         });

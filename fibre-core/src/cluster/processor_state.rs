@@ -10,7 +10,8 @@ pub struct ProcessorState {
     pub index: usize,
     /// The kernel's number of its thread.
     pub thread: i32,
-    /// Which fibre it runs, for comparison only; zero: none.
+    /// Which fibre it runs, for comparison only; zero: none. No address, which would count as a
+    /// reference to the fibre.
     pub running: usize,
     /// How often it has looked after other things than its fibres. A processor with fibres that
     /// switch does so every 200 µs or so, and at each 256th switch at the latest.

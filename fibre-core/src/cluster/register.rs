@@ -3,7 +3,7 @@
 use super::observers;
 use super::running::Running;
 use crate::scheduler::domain::Domain;
-use parking_lot::Mutex;
+use crate::sync::thread_mutex::Mutex;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 

@@ -63,7 +63,7 @@ const REFUSED: Duration = Duration::from_secs(1);
 /// What the monitor has seen of one processor.
 #[derive(Debug, Default, Clone, Copy)]
 struct Seen {
-    /// The fibre that it runs at this look, for comparison only.
+    /// The fibre that it runs at this look, for comparison only: its address, negated.
     running: usize,
     /// The fibre that it ran, and how many services it had done.
     state: (usize, u64),
@@ -179,7 +179,9 @@ impl Spares {
         // Processors that begin or end wait for this lock, so nothing takes long under it.
         domain.with_runs(|runs| {
             for (index, seen) in self.seen.iter_mut().enumerate() {
-                seen.running = runs.of(index).map_or(ptr::null_mut(), load) as usize;
+                let running = runs.of(index).map_or(ptr::null_mut(), load);
+                // As no address, or it would count as a reference to the fibre.
+                seen.running = running.addr().wrapping_neg();
             }
         });
         for (index, seen) in self.seen.iter_mut().enumerate() {
@@ -336,7 +338,13 @@ fn help(domain: &Domain, index: usize, barrier: HeavyBarrier, now: Instant) {
                 .of(index)
                 .and_then(|running| queue.rescue(running, barrier));
             if let Some(rescuer) = rescuer {
-                given += rescuer.give_away(|fibre| may_go(domain, fibre));
+                given += rescuer.give_away(|fibre| {
+                    let goes = may_go(domain, fibre);
+                    if goes && fibre.has_started() {
+                        fibre.block().wait_slot.leave_home();
+                    }
+                    goes
+                });
             }
         });
     }

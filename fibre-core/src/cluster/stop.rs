@@ -23,8 +23,9 @@ use std::time::{Duration, Instant};
 /// processor takes whose fibre switches now and then, also where its thread has to wait for a CPU.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The part of the second limit after which fibres are unwound: one of so many. Until then those
-/// that notice their cancellation have time to end, and others may wait for them.
+/// The part of the second limit after which nobody is spared, and fibres are unwound: one of so
+/// many. Until then those that notice their cancellation have time to end, and others may wait for
+/// them.
 const UNWINDS_AFTER: u32 = 2;
 
 /// The longest wait for fibres that another thread is half-way through queueing.
@@ -95,6 +96,9 @@ impl Cluster {
     /// or the thread if the caller is not a fibre, for little more than a second longer than the
     /// two at most.
     ///
+    /// Fibres in a [`graceful`](crate::graceful()) stretch that has begun before are cancelled when
+    /// that ends, and at the latest when half of `cancel` has passed.
+    ///
     /// Cancelled fibres are expected to end by themselves: see [`CancelToken`](crate::CancelToken).
     /// Those that wait in calls that cannot fail (`recv`, `sleep`, `lock`, `select!`, `join`) do
     /// not notice, unless they do so in [`cancellable`](crate::cancellable), which unwinds them at
@@ -108,10 +112,9 @@ impl Cluster {
     /// These are not unwound: what is in a [`shield`](crate::shield()); the end of a
     /// [`scope`](crate::scope()), of [`compute`](crate::compute()) and
     /// [`blocking`](crate::blocking()); initialisers; a destructor while its stack unwinds; a fibre
-    /// that does not switch; calls and fibres of the C library; the fibres of a cluster that moves
-    /// started fibres; anything in a program that is built with `panic = "abort"`; anything if
-    /// `cancel` is zero. A fibre must not be unwound through functions of C: let C call back within
-    /// a shield.
+    /// that does not switch; calls and fibres of the C library; anything in a program that is built
+    /// with `panic = "abort"`; anything if `cancel` is zero. A fibre must not be unwound through
+    /// functions of C: let C call back within a shield.
     ///
     /// An abandoned fibre never runs again. It is not dropped and not unwound, keeps its memory,
     /// its descriptors and its locks, and is reported here and on standard error. The kernel thread
@@ -146,13 +149,9 @@ impl Cluster {
         self.tell_stop_listeners();
         running.close();
         let domain = &running.domain;
-        if !running.ends_within(drain) {
-            domain.control.cancel();
-            domain.unpark_all();
-            if !running.ends_cancelled(cancel) {
-                running.abandon();
-                let _ = running.ends_within(GRACE);
-            }
+        if !running.ends_within(drain) && !running.ends_cancelled(cancel) {
+            running.abandon();
+            let _ = running.ends_within(GRACE);
         }
         running.end();
         let left = running.left();
@@ -217,20 +216,27 @@ impl Running {
         self.wait_for(ProcessorPhase::Gone, Instant::now().checked_add(limit))
     }
 
-    /// Waits until all processors have ended, after their fibres have been cancelled; unwinds
-    /// fibres in the end. Blocks the fibre (or thread).
+    /// Cancels all fibres, after a while also those in a stretch, and waits until all processors
+    /// have ended; unwinds fibres in the end. Blocks the fibre (or thread).
     fn ends_cancelled(&self, limit: Duration) -> bool {
-        let unwinds =
-            self.domain.fibre_lists.shared.is_none() && !cfg!(panic = "abort") && !limit.is_zero();
-        if !unwinds {
-            return self.ends_within(limit);
-        }
+        let control = &self.domain.control;
         let timeout = limit / UNWINDS_AFTER;
+        // A limit beyond the clock's range never comes.
+        control.cancel(Instant::now().checked_add(timeout));
+        if timeout.is_zero() {
+            control.spare_nobody();
+        }
+        self.domain.unpark_all();
         if self.ends_within(timeout) {
             return true;
         }
-        let _unwinding = Unwinding::begin();
-        self.domain.control.unwind();
+        control.spare_nobody();
+        let unwinds = !cfg!(panic = "abort") && !limit.is_zero();
+        let _unwinding = unwinds.then(|| {
+            let unwinding = Unwinding::begin();
+            control.unwind();
+            unwinding
+        });
         self.domain.unpark_all();
         self.ends_within(limit - timeout)
     }

@@ -1,7 +1,7 @@
 //! Listeners that learn when their cluster stops. Crates above have fibres that wait for work
 //! there, and end only when told.
 
-use parking_lot::Mutex;
+use crate::sync::thread_mutex::Mutex;
 use std::mem;
 use std::sync::{Arc, Weak};
 

@@ -1,17 +1,17 @@
 //! The kernel threads of processors.
 
-use crate::fibre::ControlBlock;
+use crate::fibre::{ControlBlock, ThreadMemory};
 use crate::park::{Wait, Waiter};
 use crate::processor::os_thread;
 use crate::processor::{ExitState, Processor};
 use crate::scheduler::domain::Domain;
 use crate::stack::AlternateStack;
+use crate::sync::thread_mutex::{Condvar, Mutex};
 use crate::sys::numbers::kernel_thread;
 use crate::sys::stderr;
 use crate::topology::CpuSet;
 use crate::wait::completion::Completion;
 use crate::wait::wait_object::WaitObject;
-use parking_lot::{Condvar, Mutex};
 use std::alloc::{Layout, alloc};
 use std::io;
 use std::ptr::NonNull;
@@ -98,7 +98,10 @@ impl Seat {
         // SAFETY: plain numbers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         let alive = AbortOnUnwind;
-        let exit_state = self.processor.run();
+        let exit_state = self.processor.run(ThreadMemory {
+            frame: (&raw const alive).addr(),
+            signals: self.alternate_stack.addresses(),
+        });
         self.processor.domain().left_behind.activities.tell_late();
         if exit_state != ExitState::Nothing {
             Box::leak(self.processor);

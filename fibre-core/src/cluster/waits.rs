@@ -44,6 +44,23 @@ pub struct Waiting {
     pub stuck: Option<StuckProcessor>,
 }
 
+impl Waiting {
+    /// A fibre that waits; what else there is to say of it is not known. For layers above.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(id: u64, cluster: String, awaited: WaitObject) -> Self {
+        Self {
+            id,
+            name: None,
+            cluster,
+            awaited,
+            since: None,
+            owner: None,
+            stuck: None,
+        }
+    }
+}
+
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.id == 0 {

@@ -145,6 +145,8 @@ static VARIABLES: &[Variable] = &[
     switch("FIBRE_LOCK_PROFILE"),
     switch("FIBRE_WAIT_TIMES"),
     switch("FIBRE_INITIALISERS"),
+    switch("FIBRE_DETACHED"),
+    switch("FIBRE_PARENTS"),
     Variable {
         name: "FIBRE_QUIT",
         wanted: Wanted::Names(QUIT_ACTIONS),

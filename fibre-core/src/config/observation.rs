@@ -63,7 +63,7 @@ impl FromStr for MonitorSetting {
     }
 }
 
-/// A time with its unit.
+/// A time with its unit. Five units are no reason for a crate in every program.
 fn time(text: &str) -> Option<Duration> {
     let letters = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (number, unit) = text.split_at(letters);

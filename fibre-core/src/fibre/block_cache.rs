@@ -18,7 +18,7 @@ use std::ptr::{self, NonNull};
 const GRAIN: usize = 64;
 
 /// How many sizes are kept: up to 512 bytes.
-const SIZES: usize = 8;
+pub(super) const SIZES: usize = 8;
 
 /// The alignment of all blocks that are kept.
 const ALIGNMENT: usize = 16;
@@ -52,6 +52,11 @@ impl BlockCache {
             first: Cell::new(ptr::null_mut()),
             length: Cell::new(0),
         }))
+    }
+
+    /// Where the words are that name the first blocks.
+    pub(super) fn words(&self) -> [usize; SIZES] {
+        self.0.each_ref().map(|list| list.first.as_ptr().addr())
     }
 
     /// Returns memory for `layout`, kept or new. `None`: the allocator has none.

@@ -5,14 +5,14 @@
 //! out under the lock, with a reference each, and cancels them after releasing the lock. So no lock
 //! is held while a fibre is queued.
 //!
-//! A group may be cancelled *with grace*: then members in a *stretch* of work stay until that ends,
-//! or the limit comes, when the group is *over*: it is cancelled as usual. A stretch begins and
-//! ends under the lock, so a canceller finds a fibre in it or outside of it. A group that has been
-//! cancelled lets no stretch begin. So once the canceller has been to all groups of a tree, the
-//! number of stretches in it only falls: the canceller then notes that, and looks whether one is
-//! left; whoever ends a stretch looks if that has been noted. Either sees that there is none, and
-//! that the group is over. Groups that are made within a stretch are part of it: they are cancelled
-//! when their outer group is over.
+//! A group may be cancelled *with grace*: then members in a *stretch* of work stay until that
+//! ends, or the limit comes, when the group is *over*: it is cancelled as usual. A stretch begins
+//! and ends under the lock, so a canceller finds a fibre in it or outside of it. A group that has
+//! been cancelled lets no stretch begin. So once the canceller has been to all groups of a tree,
+//! the number of stretches in it only falls: the canceller then notes that, and looks whether one
+//! is left; whoever ends a stretch, or cancels an inner group, looks if that has been noted.
+//! Either sees that there is none, and that the group is over. Groups that are made within a
+//! stretch are part of it: they are cancelled when their outer group is over.
 //!
 //! Selections that watch a group wait for its cancellation without being members: their waiters are
 //! claimed under the lock, and resumed after it.
@@ -21,8 +21,8 @@
 //! chain of groups has no gaps, and nothing keeps a group without its owner.
 
 use crate::fibre::cancel_batch::{Cancellable, Cancelling};
+use crate::sync::thread_mutex::Mutex;
 use crate::wait::waiter::Waiter;
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::error::Error;
 use std::ptr::NonNull;
@@ -193,6 +193,18 @@ impl<F: Cancellable> CancelGroup<F> {
         self.cancelled.load(Ordering::Acquire)
     }
 
+    /// Shows this group and those that it is within, the outermost last, until `f` has seen
+    /// enough: each by its address, which tells it from others while it exists, and whether it has
+    /// been cancelled. Takes no lock, and allocates nothing.
+    pub(crate) fn show_chain(&self, f: &mut dyn FnMut(usize, bool) -> bool) {
+        let chain = std::iter::successors(Some(self), |group| group.outer.as_deref());
+        for group in chain {
+            if !f(std::ptr::from_ref(group).addr(), group.is_cancelled()) {
+                return;
+            }
+        }
+    }
+
     /// Notes why it is about to be cancelled, unless that is known, or it has been.
     pub(crate) fn set_cause(&self, cause: Cause) {
         if !self.is_cancelled() {
@@ -209,13 +221,22 @@ impl<F: Cancellable> CancelGroup<F> {
 
     /// Cancels all members, and all groups within this one.
     pub(crate) fn cancel(&self) {
-        self.cancel_all(Spared::Nobody, None);
+        self.cancel_at(None);
     }
 
     /// Cancels all members when this limit has come. It is noted in the same step, as the fibre
     /// that calls this may come before the one that cancels with grace.
     pub(crate) fn cancel_at_limit(&self, limit: Instant) {
-        self.cancel_all(Spared::Nobody, Some(limit));
+        self.cancel_at(Some(limit));
+    }
+
+    /// Cancels all members, and all groups within this one. That may have been the last stretch of
+    /// a group around it.
+    fn cancel_at(&self, limit: Option<Instant>) {
+        self.cancel_all(Spared::Nobody, limit);
+        if let Some(outer) = &self.outer {
+            outer.note_stretch_end();
+        }
     }
 
     /// Cancels all members that are not in a stretch, and so with all groups within this one. The
@@ -230,7 +251,7 @@ impl<F: Cancellable> CancelGroup<F> {
     /// Cancels what is left if nobody is in a stretch. The caller knows that none begins.
     fn end_without_stretches(&self) {
         if !self.has_stretches() {
-            self.cancel();
+            self.cancel_all(Spared::Nobody, None);
         }
     }
 
@@ -326,8 +347,8 @@ impl<F: Cancellable> CancelGroup<F> {
         is_spared
     }
 
-    /// After the end of a stretch: groups that have been cancelled with grace are over, if it was
-    /// the last one in them.
+    /// After the end of a stretch, or of all in an inner group: groups that have been cancelled
+    /// with grace are over, if it was the last one in them.
     pub(crate) fn note_stretch_end(&self) {
         let chain = std::iter::successors(Some(self), |group| group.outer.as_deref());
         let is_graced = |group: &&Self| {

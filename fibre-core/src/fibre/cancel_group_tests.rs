@@ -267,6 +267,29 @@ fn the_last_stretch_of_a_tree_ends_it() {
     assert!(late.is_cancelled());
 }
 
+/// An inner group may be cancelled without grace meanwhile, and its stretches were the last ones.
+#[test]
+fn an_inner_group_that_is_cancelled_ends_the_tree() {
+    let fibres: [Counts; 2] = Default::default();
+    let pointers = fibres.each_ref().map(NonNull::from);
+    let outermost = CancelGroup::new(None);
+    let outer = CancelGroup::new(Some(Arc::clone(&outermost)));
+    let inner = [(); 2].map(|()| CancelGroup::new(Some(Arc::clone(&outer))));
+    let limiting = CancelGroup::new_part(Some(Arc::clone(&outermost)), Part::Limiting);
+    for ((group, fibre), pointer) in inner.iter().zip(&fibres).zip(pointers) {
+        join(group, fibre);
+        assert_eq!(group.begin_stretch(pointer), Stretching::Begun);
+    }
+    outermost.cancel_with_grace(None);
+    inner[0].cancel();
+    assert!(!limiting.is_cancelled(), "the other one has a stretch");
+    inner[1].cancel_at_limit(Instant::now());
+    assert!(limiting.is_cancelled() && outermost.members.lock().over);
+    let counts = fibres.each_ref().map(Counts::cancelled);
+    assert_eq!(counts, [1, 1]);
+    assert!(!inner[0].end_stretch(pointers[0]), "its canceller has come");
+}
+
 #[test]
 fn groups_that_are_gone_are_forgotten() {
     let outer = CancelGroup::<Counts>::new(None);

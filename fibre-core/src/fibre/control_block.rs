@@ -15,48 +15,37 @@
 //!   waiter.
 
 mod layout;
+mod waking;
 
 use crate::config::policy::Priority;
+use crate::fibre::bindings::{Bindings, TextRef};
 use crate::fibre::cancel_batch::Cancellable;
 use crate::fibre::cancel_group::CancelGroup;
 use crate::fibre::labels::{LabelLine, LabelText, Labels};
 use crate::fibre::lazy_box::LazyBox;
 use crate::fibre::local_table::Locals;
-use crate::fibre::{Cancel, FibreList, Hook, Reserved, RunState, WaitSlot, Wake};
+use crate::fibre::{FibreList, Hook, Reserved, RunState, WaitSlot, Wake};
 use crate::queue::{Level, Link, Runnable};
 use crate::ready::ReadyQueue;
 use crate::stack::class_of;
 use crate::stack::context::{Action, Context, Suspender};
 use crate::sync::asymmetric;
+use crate::sync::short_lock::ShortLock;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::sys::stderr;
 use crate::wait::completion::Completion;
 use crate::wait::since;
 use crate::wait::wait_object::{WaitKind, WaitObject};
-use crate::wait::waiter::Wakeable;
 use std::cell::{Cell, UnsafeCell};
-use std::mem::offset_of;
+use std::mem::{self, offset_of};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// How many fibres of the process have been cancelled.
-static CANCELLED: AtomicU64 = AtomicU64::new(0);
-
-/// Counts a fibre that is cancelled.
-fn count_cancelled() {
-    CANCELLED.fetch_add(1, Ordering::Relaxed);
-}
-
-/// How many fibres of the process have been cancelled. Several threads that cancel one at the same
-/// moment may count it more than once.
-pub(crate) fn cancelled_fibres() -> u64 {
-    CANCELLED.load(Ordering::Relaxed)
-}
-
 const _: () = assert!(size_of::<Option<Context>>() == size_of::<Context>());
 
 pub(crate) use layout::BlockLayout;
+pub(crate) use waking::cancelled_fibres;
 
 /// A pointer to a control block.
 pub(crate) type FibreRef = NonNull<ControlBlock>;
@@ -172,7 +161,23 @@ struct Rare {
     group: Option<Arc<CancelGroup<ControlBlock>>>,
     /// What it says of itself. The fibre itself sets these while it runs.
     labels: LazyBox<Labels>,
+    /// What is shown of its scoped values, and who has spawned it, if that is noted.
+    origin: LazyBox<Origin>,
 }
+
+/// What few fibres have of those that were there before them.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Origin {
+    /// What is shown of its scoped values. First, for debuggers.
+    shown: ShownSlot,
+    /// The number of the fibre that has spawned it; zero: no fibre has, or it is not noted.
+    parent: AtomicU64,
+}
+
+/// Where the text is that is shown of a fibre's scoped values, behind its lock. It begins with the
+/// text's address, for debuggers.
+type ShownSlot = ShortLock<Option<TextRef>>;
 
 impl Clone for Rare {
     /// A copy without labels: these are the fibre's, and not its maker's.
@@ -181,6 +186,7 @@ impl Clone for Rare {
             name: self.name.clone(),
             group: self.group.clone(),
             labels: LazyBox::new(),
+            origin: LazyBox::new(),
         }
     }
 }
@@ -189,6 +195,19 @@ impl Attributes {
     /// Its name in reports.
     pub(crate) fn name(&self) -> Option<&str> {
         self.rare.get()?.name.as_deref()
+    }
+
+    /// The number of the fibre that has spawned it, if that is noted.
+    pub(crate) fn parent(&self) -> Option<u64> {
+        let origin = self.rare.get()?.origin.get()?;
+        let parent = origin.parent.load(Ordering::Relaxed);
+        (parent != 0).then_some(parent)
+    }
+
+    /// Notes that. Called by the spawner.
+    pub(crate) fn set_parent(&self, parent: u64) {
+        let origin = self.rare.get_or_make().origin.get_or_make();
+        origin.parent.store(parent, Ordering::Relaxed);
     }
 
     /// Takes in a label. Called by the fibre itself.
@@ -201,14 +220,40 @@ impl Attributes {
             .set(label);
     }
 
-    /// Shows its labels, if it has any and does not change them at the moment. Allocates nothing,
-    /// and is async-signal-safe.
+    /// Shows its labels, and its scoped values that are shown, if it has any and does not change
+    /// them at the moment. Allocates nothing, and is async-signal-safe.
     pub(crate) fn with_labels(&self, f: &mut dyn FnMut(LabelLine<'_>)) {
-        let labels = self.rare.get().and_then(|rare| rare.labels.get());
-        if let Some(text) = labels.and_then(Labels::try_lock)
-            && !text.as_str().is_empty()
+        let Some(rare) = self.rare.get() else {
+            return;
+        };
+        let mut text = LabelText::default();
+        if let Some(labels) = rare.labels.get().and_then(Labels::try_lock) {
+            text = *labels;
+        }
+        if let Some(shown) = rare.origin.get().and_then(|it| it.shown.try_lock())
+            && let Some(shown) = &*shown
         {
+            text.add_others(shown);
+        }
+        if !text.as_str().is_empty() {
             f(LabelLine(text.as_str()));
+        }
+    }
+
+    /// Sets what is shown of its scoped values. Called by the fibre itself, or before it starts.
+    /// Without memory for that, nothing is shown.
+    fn show(&self, text: Option<TextRef>) {
+        let origin = match &text {
+            Some(_) => {
+                let rare = self.rare.try_get_or_make();
+                rare.and_then(|rare| rare.origin.try_get_or_make())
+            }
+            None => self.rare.get().and_then(|rare| rare.origin.get()),
+        };
+        if let Some(origin) = origin {
+            let before = mem::replace(&mut *origin.shown.lock(), text);
+            // Not under the lock.
+            drop(before);
         }
     }
 
@@ -351,6 +396,32 @@ impl ControlBlock {
         }
     }
 
+    /// Binds something else, and returns what was bound before. Called by the fibre itself.
+    pub(crate) fn replace_bindings(&self, bindings: Bindings) -> Bindings {
+        let text = bindings.text();
+        let before = self.locals.replace_bindings(bindings);
+        if text.is_some() || before.text().is_some() {
+            self.attributes.show(text);
+        }
+        before
+    }
+
+    /// Binds what is bound for the caller, who starts this fibre. Fails never: it takes no memory
+    /// but for what is shown, and does without that.
+    #[cold]
+    pub(crate) fn inherit(&self, bindings: &Bindings) {
+        drop(self.replace_bindings(bindings.clone()));
+    }
+
+    /// Ends the fibre's values, and gives up what is bound for it. Called by the fibre itself, at
+    /// its end; blocks for as long as their destructors block.
+    #[inline]
+    pub(crate) fn end_locals(&self) {
+        if !self.locals.is_empty() {
+            self.locals.end();
+        }
+    }
+
     /// The functions of its typed part.
     pub(crate) fn body(&self) -> &'static Body {
         self.body
@@ -452,6 +523,30 @@ impl ControlBlock {
     pub(crate) fn may_be_unwound(&self) -> bool {
         let is_firm = self.link.is_firm() || self.link.is_unwinding();
         self.body.unwinds && self.shields.get() == 0 && !is_firm
+    }
+
+    /// Rouses a fibre that has left its stack and may go on anywhere, if it is in a wait that may
+    /// be unwound: it goes on in the middle of the wait, with a note of that in its link.
+    ///
+    /// # Safety
+    ///
+    /// The fibre is alive until the call returns.
+    pub(crate) unsafe fn rouse(this: FibreRef) {
+        // SAFETY: alive by the caller's promise.
+        let block = unsafe { this.as_ref() };
+        if !block.state.hold() {
+            return;
+        }
+        // Held, so it does not run, and what it alone writes stays as it is.
+        if block.wait_slot.is_in_open_wait() && block.may_be_unwound() {
+            block.link.rouse();
+            block.state.rouse_held();
+        } else if block.state.let_go() == Wake::Noticed {
+            return;
+        }
+        // SAFETY: it has left its stack, and whoever else would have queued it has left that to the
+        // thread that held it.
+        unsafe { Self::enqueue(this) };
     }
 
     /// Enters its cancel group, if it has one. It leaves the group before its end.
@@ -623,74 +718,6 @@ impl Runnable {
     }
 }
 
-impl Cancellable for ControlBlock {
-    unsafe fn retain(this: NonNull<Self>) {
-        // SAFETY: alive by the reference that the caller knows of.
-        unsafe { this.as_ref() }.retain_one();
-    }
-
-    unsafe fn cancel_later(this: NonNull<Self>) {
-        // SAFETY: alive by the caller's reference.
-        unsafe { this.as_ref() }.state.cancel_later();
-        count_cancelled();
-    }
-
-    unsafe fn begin_cancel(this: NonNull<Self>) -> bool {
-        // SAFETY: alive by the caller's reference; queued only if the caller is the one to queue
-        // it.
-        unsafe {
-            if !this.as_ref().state.is_cancelled() {
-                count_cancelled();
-            }
-            match this.as_ref().state.cancel() {
-                Cancel::Done => false,
-                Cancel::Visit => true,
-                Cancel::Enqueue => {
-                    Self::enqueue(this);
-                    false
-                }
-            }
-        }
-    }
-
-    fn membarrier_all() {
-        asymmetric::membarrier_all();
-    }
-
-    unsafe fn end_cancel(this: NonNull<Self>) {
-        // SAFETY: alive by the caller's reference; queued only if the caller is the one to queue
-        // it.
-        unsafe {
-            if this.as_ref().state.visit() {
-                Self::enqueue_at_home(this);
-            }
-        }
-    }
-
-    unsafe fn release(this: NonNull<Self>) {
-        // SAFETY: passed on.
-        unsafe { Self::release(this) };
-    }
-}
-
-impl Wakeable for ControlBlock {
-    #[inline]
-    unsafe fn resume(this: NonNull<Self>) {
-        // SAFETY: the fibre waits for us, so its block and its home are alive.
-        unsafe {
-            if this.as_ref().state.wake() == Wake::Enqueue {
-                Self::enqueue(this);
-            }
-        }
-    }
-
-    #[inline]
-    unsafe fn resume_at_home(this: NonNull<Self>) {
-        // SAFETY: the fibre waits for us, at home.
-        unsafe { Self::enqueue_at_home(this) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -705,6 +732,13 @@ mod tests {
             "{}",
             size_of::<ControlBlock>()
         );
+    }
+
+    /// What few fibres have, a name or a group, must not cost more for what fewer have. The usual
+    /// allocator gives 40 bytes to whoever asks for 32.
+    #[test]
+    fn rare_attributes_stay_small() {
+        assert!(size_of::<Rare>() <= 40, "{}", size_of::<Rare>());
     }
 
     #[test]

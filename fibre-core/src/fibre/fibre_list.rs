@@ -22,6 +22,11 @@ impl Hook {
     /// Where the next hook is noted, for debuggers.
     pub(crate) const NEXT: usize = offset_of!(Self, next);
 
+    /// Where its two words are, which name other hooks.
+    pub(crate) fn words(this: *const Self) -> [usize; 2] {
+        [offset_of!(Self, next), offset_of!(Self, previous)].map(|offset| this.addr() + offset)
+    }
+
     /// A hook that is in no fibre list.
     pub(crate) const fn new() -> Self {
         Self {
@@ -49,6 +54,12 @@ impl FibreList {
     /// Where the first hook is noted, for debuggers.
     pub(crate) const FIRST: usize = offset_of!(Self, first);
 
+    /// Where its words are that name hooks.
+    pub(crate) fn words(&self) -> [usize; 2] {
+        [offset_of!(Self, first), offset_of!(Self, walk)]
+            .map(|offset| ptr::from_ref(self).addr() + offset)
+    }
+
     /// An empty fibre list.
     pub(crate) const fn new() -> Self {
         Self {
@@ -69,11 +80,6 @@ impl FibreList {
         // SAFETY: a hook that leaves the fibre list passes the walk on, so this one is alive.
         self.walk.set(unsafe { hook.as_ref() }.next.get());
         Some(hook)
-    }
-
-    /// Whether the walk has not come to its end.
-    pub(crate) fn is_walked(&self) -> bool {
-        !self.walk.get().is_null()
     }
 
     /// Notes that no processor is left to run the fibres that are in it, or come.
@@ -185,7 +191,7 @@ mod tests {
         // SAFETY: each is in the fibre list when it is taken out, and not before.
         unsafe {
             (0..5).for_each(|index| fibre_list.add(at(index)));
-            assert!(!fibre_list.is_walked() && fibre_list.walk_on().is_none());
+            assert!(fibre_list.walk_on().is_none());
             fibre_list.begin_walk();
             assert_eq!(fibre_list.walk_on(), Some(at(4)));
             // The one just met, the next one, one that is new, and the last one.
@@ -194,9 +200,7 @@ mod tests {
             fibre_list.add(at(5));
             fibre_list.remove(at(0));
             assert_eq!(fibre_list.walk_on(), Some(at(2)));
-            assert!(fibre_list.is_walked());
             assert_eq!(fibre_list.walk_on(), Some(at(1)));
-            assert!(!fibre_list.is_walked());
             assert_eq!(fibre_list.walk_on(), None);
         }
     }

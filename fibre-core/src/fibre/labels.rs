@@ -83,6 +83,20 @@ impl LabelText {
         *self = others;
     }
 
+    /// Appends those labels of `others` that have other keys.
+    pub(crate) fn add_others(&mut self, others: &Self) {
+        let key_of = |label: &str| label.split_once('=').map(|(key, _)| key.len());
+        for other in others.as_str().split_inclusive(END) {
+            let is_there = |label: &str| {
+                let (key, its) = (key_of(label), key_of(other));
+                key == its && key.is_some_and(|key| label[..key] == other[..key])
+            };
+            if !self.as_str().split_inclusive(END).any(is_there) {
+                self.append(other);
+            }
+        }
+    }
+
     /// Appends a label, and cuts its end off if there is no room.
     fn append(&mut self, label: &str) {
         let key = label
@@ -156,6 +170,17 @@ mod tests {
         let text = with(&[("conn", "1"), ("con", "2"), ("conn", "")]);
         assert_eq!(text.as_str(), "con=2\n");
         assert_eq!(with(&[("none", "")]).as_str(), "");
+    }
+
+    #[test]
+    fn others_come_behind_unless_their_keys_are_there() {
+        let mut text = with(&[("conn", "1"), ("user", "eve")]);
+        text.add_others(&with(&[("con", "2"), ("user", "bob"), ("peer", "")]));
+        text.add_others(&LabelText::default());
+        assert_eq!(text.as_str(), "conn=1\nuser=eve\ncon=2\n");
+        let mut none = LabelText::default();
+        none.add_others(&text);
+        assert_eq!(none.as_str(), text.as_str());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //!
 //! The content is released with the pointer, and a reader of the pointer acquires it.
 
+use std::alloc::{Layout, alloc};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
@@ -43,7 +44,32 @@ impl<T: Default> LazyBox<T> {
         if let Some(content) = self.get() {
             return content;
         }
-        let made = Box::into_raw(Box::<T>::default());
+        self.put(Box::default())
+    }
+
+    /// [`get_or_make`](Self::get_or_make) for callers that can do without: `None` if there is no
+    /// memory for the content.
+    pub(crate) fn try_get_or_make(&self) -> Option<&T> {
+        if let Some(content) = self.get() {
+            return Some(content);
+        }
+        const { assert!(size_of::<T>() > 0) };
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { alloc(Layout::new::<T>()) }.cast::<T>();
+        if memory.is_null() {
+            return None;
+        }
+        // SAFETY: fresh memory of a box, which has its content then.
+        let made = unsafe {
+            memory.write(T::default());
+            Box::from_raw(memory)
+        };
+        Some(self.put(made))
+    }
+
+    /// Makes this the content, unless there is one.
+    fn put(&self, made: Box<T>) -> &T {
+        let made = Box::into_raw(made);
         let before = self.content.compare_exchange(
             ptr::null_mut(),
             made,
@@ -116,6 +142,10 @@ mod tests {
         assert_eq!(lazy.clone().get(), None);
         lazy.get_mut().push(7);
         let first = ptr::from_ref(lazy.get_or_make());
+        assert_eq!(lazy.try_get_or_make().map(ptr::from_ref), Some(first));
+        let tried = LazyBox::<Vec<u8>>::new();
+        assert_eq!(tried.try_get_or_make(), Some(&Vec::new()));
+        assert_eq!(tried.get(), Some(&Vec::new()));
         assert_eq!(first, ptr::from_ref(lazy.get().unwrap()));
         let copy = lazy.clone();
         lazy.get_mut().push(8);

@@ -4,21 +4,25 @@
 //! the index. A key's generation is odd; a place without an owner has an even one. A place is
 //! retired before its generations wrap around. A [`Locals`] is one owner's table: a value and its
 //! destructor by index. It is a null pointer until the first value is set, so that is all that a
-//! fibre without such values costs.
+//! fibre without such values costs. The same pointer leads to the scoped values that are bound for
+//! the owner ([`Bindings`]): at once if there is no table, or from there.
 //!
 //! At its owner's end the table is emptied in rounds, as in POSIX: a value is taken out before its
 //! destructor runs. The destructor may block, and may set values again, even of its own key; these
 //! go to the next round. What is left after [`ROUNDS`] rounds is leaked. Keys that are *last*, for
 //! values that the destructors of others may still ask for, have a round of their own after these.
+//! Scoped values that are still bound are given up between the two, so that destructors find them.
 //!
 //! Only the generations are atomic: a table is used by its owner only, and no borrow of it outlives
 //! a method, since destructors come back to it.
 
+use crate::fibre::bindings::Bindings;
 use crate::sync::segmented::SegmentedVec;
+use crate::sync::thread_mutex::Mutex;
 use crate::sync::unwind_guard::quietly;
-use parking_lot::Mutex;
-use std::cell::UnsafeCell;
+use std::cell::Cell;
 use std::ffi::c_void;
+use std::mem::{self, ManuallyDrop};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
@@ -86,7 +90,7 @@ enum Kind {
 static PLACES: SegmentedVec<TableEntry> = SegmentedVec::new();
 
 /// The places that no key owns, and how many buckets of them there are.
-static FREE: Mutex<Free> = parking_lot::const_mutex(Free {
+static FREE: Mutex<Free> = Mutex::new(Free {
     places: Vec::new(),
     buckets: 0,
 });
@@ -276,17 +280,22 @@ impl Key {
     }
 }
 
-/// The values of one fibre or thread.
-#[derive(Debug, Default)]
-pub(crate) struct Locals(UnsafeCell<Option<Box<Table>>>);
+/// The values of one fibre or thread, and what is bound for it.
+#[derive(Debug)]
+pub(crate) struct Locals(Cell<*mut ()>);
+
+/// The mark of a pointer that does not lead to a table, but to bindings.
+const BINDINGS: usize = 1;
 
 /// The values of one owner. Boxed, so that an owner without any pays one pointer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Table {
     /// Values by the index of their key.
     values: Vec<Option<Value>>,
     /// Whether switch hooks make no more of them, as those that there are end for good.
     closed: bool,
+    /// The scoped values.
+    bindings: Bindings,
 }
 
 /// Which values are taken out to be ended.
@@ -315,17 +324,77 @@ impl Locals {
     /// A table without values.
     #[must_use]
     pub(crate) const fn new() -> Self {
-        Self(UnsafeCell::new(None))
+        Self(Cell::new(ptr::null_mut()))
+    }
+
+    /// The table, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// The owner is alone with its table, and no borrow outlives a method, nor a call of this.
+    #[inline]
+    #[allow(clippy::mut_from_ref, reason = "see above")]
+    unsafe fn table(&self) -> Option<&mut Table> {
+        let table = self.0.get();
+        // SAFETY: not marked, so null or a box of ours; and the caller's promise.
+        (table.addr() & BINDINGS == 0).then(|| unsafe { table.cast::<Table>().as_mut() })?
+    }
+
+    /// The table, made if there is none.
+    ///
+    /// # Safety
+    ///
+    /// As for [`table`](Self::table).
+    #[allow(clippy::mut_from_ref, reason = "see there")]
+    unsafe fn table_or_new(&self) -> &mut Table {
+        // SAFETY: passed on.
+        if unsafe { self.table() }.is_none() {
+            let table = Box::new(Table {
+                values: Vec::new(),
+                closed: false,
+                bindings: self.replace_bindings(Bindings::none()),
+            });
+            self.0.set(Box::into_raw(table).cast());
+        }
+        // SAFETY: passed on; and there is one now.
+        unsafe { &mut *self.0.get().cast::<Table>() }
+    }
+
+    /// Calls `f` with what is bound. The owner is alone with it.
+    #[inline]
+    pub(crate) fn with_bindings<R>(&self, f: impl FnOnce(&Bindings) -> R) -> R {
+        // SAFETY: the bindings are a copy, which is not dropped. Those of the owner stay meanwhile,
+        // or `f` is in a call that keeps them.
+        let bindings = ManuallyDrop::new(unsafe {
+            match self.table() {
+                Some(table) => ptr::read(&raw const table.bindings),
+                None => Bindings::from_raw(self.0.get().map_addr(|address| address & !BINDINGS)),
+            }
+        });
+        f(&bindings)
+    }
+
+    /// Binds something else, and returns what was bound before.
+    pub(crate) fn replace_bindings(&self, bindings: Bindings) -> Bindings {
+        // SAFETY: the owner is alone with its table, and no borrow outlives a method.
+        if let Some(table) = unsafe { self.table() } {
+            return mem::replace(&mut table.bindings, bindings);
+        }
+        let mark = |raw: *mut ()| match raw.is_null() {
+            true => raw,
+            false => raw.map_addr(|address| address | BINDINGS),
+        };
+        let before = self.0.replace(mark(bindings.into_raw()));
+        // SAFETY: what was marked here, and is taken out.
+        unsafe { Bindings::from_raw(before.map_addr(|address| address & !BINDINGS)) }
     }
 
     /// The value of a key; null if it has none.
     #[inline]
     pub(crate) fn get(&self, key: Key) -> *mut c_void {
         // SAFETY: the owner is alone with its table, and no borrow outlives a method.
-        let table = unsafe { &*self.0.get() };
-        let slot = table
-            .as_ref()
-            .and_then(|table| table.values.get(key.place.index));
+        let table = unsafe { self.table() };
+        let slot = table.and_then(|table| table.values.get(key.place.index));
         match slot {
             Some(Some(slot)) if slot.key.generation == key.generation => slot.value,
             _ => ptr::null_mut(),
@@ -345,7 +414,7 @@ impl Locals {
     /// The common part of both.
     fn put(&self, key: Key, value: *mut c_void, of_hook: bool) {
         // SAFETY: as in `get`.
-        let table = &mut unsafe { &mut *self.0.get() }.get_or_insert_default().values;
+        let table = &mut unsafe { self.table_or_new() }.values;
         let index = key.place.index;
         if table.len() <= index {
             table.resize(index + 1, None);
@@ -361,9 +430,7 @@ impl Locals {
     /// Whether switch hooks make no values any more: nobody would end them.
     pub(crate) fn is_closed(&self) -> bool {
         // SAFETY: as in `get`.
-        unsafe { &*self.0.get() }
-            .as_ref()
-            .is_some_and(|table| table.closed)
+        unsafe { self.table() }.is_some_and(|table| table.closed)
     }
 
     /// Ends all values. Called by the owner, at its end; blocks for as long as the destructors
@@ -385,10 +452,17 @@ impl Locals {
                 value.end();
                 ended += 1;
             }
-            if ended == 0 {
+            let bindings = match ended {
+                0 => self.replace_bindings(Bindings::none()),
+                _ => continue,
+            };
+            if bindings.is_none() {
                 break;
             }
+            // The destructors of its values may make values here.
+            drop(bindings);
         }
+        drop(self.replace_bindings(Bindings::none()));
         self.end_all(Wanted::Last);
         // Destructors that give way have hooks called, which make values again.
         self.close();
@@ -407,29 +481,32 @@ impl Locals {
     /// Has switch hooks make no values any more.
     fn close(&self) {
         // SAFETY: as in `get`.
-        if let Some(table) = unsafe { &mut *self.0.get() } {
+        if let Some(table) = unsafe { self.table() } {
             table.closed = true;
         }
     }
 
-    /// Whether there are no values.
+    /// Whether there are no values, and nothing is bound.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // SAFETY: as in `get`.
-        unsafe { &*self.0.get() }.is_none()
+        self.0.get().is_null()
     }
 
-    /// Forgets all values, without ending them.
+    /// Forgets all values, without ending them, and all that is bound.
     pub(crate) fn forget(&self) {
-        // SAFETY: as in `get`.
-        drop(unsafe { (*self.0.get()).take() });
+        mem::forget(self.replace_bindings(Bindings::none()));
+        let table = self.0.replace(ptr::null_mut()).cast::<Table>();
+        if !table.is_null() {
+            // SAFETY: not marked any more, so a box of ours, which is out of reach now.
+            drop(unsafe { Box::from_raw(table) });
+        }
     }
 
     /// Takes out the first value at or behind `index` that has a live key and is wanted, and steps
     /// behind it.
     fn take_from(&self, index: &mut usize, wanted: Wanted) -> Option<Value> {
         // SAFETY: as in `get`.
-        let table = &mut unsafe { &mut *self.0.get() }.as_mut()?.values;
+        let table = &mut unsafe { self.table() }?.values;
         while *index < table.len() {
             let place = &mut table[*index];
             *index += 1;
@@ -438,6 +515,23 @@ impl Locals {
             }
         }
         None
+    }
+}
+
+impl Default for Locals {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Locals {
+    /// Gives up what is bound. Values that have not been ended are leaked.
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_empty() {
+            drop(self.replace_bindings(Bindings::none()));
+            self.forget();
+        }
     }
 }
 

@@ -9,11 +9,13 @@
 //! * `block_cache`: the memory of ended fibres;
 //! * `labels`: what it says of itself to observers;
 //! * `lazy_box`: a box that is made when it is first needed;
+//! * `bindings`: scoped values, which fibres inherit;
 //! * `local_table`: fibre-local values by key;
 //! * `switch_hooks`: functions of the program that are called at each switch;
 //! * `cancel_batch`, `cancel_group`: how fibres are cancelled, and which of them together.
 
 pub mod activity_word;
+pub(crate) mod bindings;
 pub(crate) mod block_cache;
 pub(crate) mod cancel_batch;
 pub(crate) mod cancel_group;
@@ -31,7 +33,7 @@ pub use self::control_block::{ControlBlock, FibreReport, Viewer};
 pub(crate) use self::{
     control_block::*,
     fibre_list::{FibreList, Hook},
-    fibre_list_ref::FibreListRef,
+    fibre_list_ref::{FibreListRef, IdleMemory, ThreadMemory},
     state::{Cancel, Left, RunState, Wake},
     switch_hooks::HookList,
     wait_slot::{Reserved, WaitSlot},

@@ -50,11 +50,21 @@
 //! in `stay()`. A canceller only sets the bit; the fibre sees that, too, and claims its waiter
 //! itself.
 //!
+//! # Rousing
+//!
+//! A cluster that moves its fibres, and is stopped, *rouses* those that are parked
+//! (`processor/rouse.rs`): they go on in the middle of their waits. Whoever rouses a fibre holds
+//! it, as a canceller does, then adds a wake-up, and queues it. The fibre withdraws its waiter. If
+//! nobody has claimed that, nobody will wake the fibre, and it unwinds. Else its waker adds a
+//! second wake-up, or has done so and left the queueing to whoever held the fibre. So the fibre
+//! parks once more, and takes that.
+//!
 //! Invariants:
 //!
-//! 1. `HELD` has one owner. It is set by the canceller that sets `CANCELLED`, or by `left`, which
-//!    needs a running fibre, and a held fibre does not run. `VISITED` is set and cleared by the
-//!    canceller that sets `CANCELLED`.
+//! 1. `HELD` has one owner. It is set by the canceller that sets `CANCELLED`; by `left`, which
+//!    needs a running fibre, and a held fibre does not run; or by `hold`, which needs a fibre that
+//!    has been cancelled and is not held. `VISITED` is set and cleared by the canceller that sets
+//!    `CANCELLED`.
 //! 2. `wait` is written by the running fibre, and read by the owner of `HELD`; with `AT_HOME`, by
 //!    the owner of `VISITED`.
 //!
@@ -342,6 +352,25 @@ impl<F: Wakeable> RunState<F> {
         self.word.let_go()
     }
 
+    /// Holds a fibre that has been cancelled and is parked: until the caller lets it go by
+    /// [`rouse_held`](Self::rouse_held) or [`let_go`](Self::let_go), it does not run. `false`: it
+    /// runs, or has been woken. Blocks the thread for the few instructions of another holder.
+    #[must_use]
+    pub fn hold(&self) -> bool {
+        self.word.hold()
+    }
+
+    /// Lets a fibre that the caller holds go on in the middle of its wait. The caller queues it.
+    /// If its waiter has been claimed, the fibre parks once more.
+    pub fn rouse_held(&self) {
+        self.word.wake_held();
+    }
+
+    /// Lets a fibre that the caller holds go, as if it had not been held.
+    pub fn let_go(&self) -> Wake {
+        self.word.let_go()
+    }
+
     /// Whether the fibre is parked at this moment; for reports only.
     #[must_use]
     pub fn is_parked(&self) -> bool {
@@ -438,7 +467,31 @@ impl Word {
         }
     }
 
-    /// Lets a held fibre go after the caller has claimed its waiter: nobody else will wake it.
+    /// Holds a parked fibre; see [`RunState::hold`].
+    fn hold(&self) -> bool {
+        let mut backoff = Backoff::new();
+        loop {
+            let word = self.0.load(Ordering::Relaxed);
+            if word & (STATE | CANCELLED) != PARKED | CANCELLED {
+                return false;
+            }
+            let is_free = word & HELD == 0 || planted("state: a fibre that is held is roused");
+            let next = word | HELD;
+            if is_free
+                && self
+                    .0
+                    .compare_exchange(word, next, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_ok()
+            {
+                return true;
+            }
+            // Another thread looks at it for some instructions.
+            backoff.wait();
+        }
+    }
+
+    /// Lets a held fibre go with the caller's wake-up: nobody else will wake it, or it parks once
+    /// more for who does.
     fn wake_held(&self) {
         self.0.fetch_add(WOKEN - HELD, Ordering::AcqRel);
     }

@@ -10,8 +10,8 @@
 //! run on the processor's own stack, between two fibres, so they cannot leave it.
 
 use super::ControlBlock;
+use crate::sync::thread_mutex::Mutex;
 use crate::sys::stderr;
-use parking_lot::Mutex;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -202,7 +202,7 @@ struct ProcessHooks {
 }
 
 /// See [`ProcessHooks`].
-static PROCESS: Mutex<ProcessHooks> = parking_lot::const_mutex(ProcessHooks {
+static PROCESS: Mutex<ProcessHooks> = Mutex::new(ProcessHooks {
     hooks: Vec::new(),
     is_fixed: false,
 });

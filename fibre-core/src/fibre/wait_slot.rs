@@ -113,6 +113,21 @@ impl WaitSlot {
         self.noted().is_some_and(|awaited| !awaited.is_closed())
     }
 
+    /// Whether the fibre, which has started and does not run, is in a wait at home that is not
+    /// closed.
+    pub(crate) fn is_in_open_wait_at_home(&self) -> bool {
+        let ends_here = |awaited: WaitObject| !awaited.is_closed() && !awaited.is_away();
+        self.noted().is_some_and(ends_here)
+    }
+
+    /// Notes that the fibre, which has been woken and does not run, goes on anywhere, if it has
+    /// waited at home. Called by who is to queue it.
+    pub(crate) fn leave_home(&self) {
+        if let Some(awaited) = self.noted() {
+            self.note(awaited.away());
+        }
+    }
+
     /// The note of the fibre.
     fn noted(&self) -> Option<WaitObject> {
         WaitObject::from_bits(self.0.load(Ordering::Relaxed))

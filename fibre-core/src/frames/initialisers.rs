@@ -50,6 +50,20 @@ const DEPTH: usize = 16 << 10;
 /// How many bytes have to be left on a stack for a backtrace.
 const ROOM: usize = 96 << 10;
 
+/// Whether a fibre that asks for a `LazyLock`, `OnceLock` or `Once` waits as a fibre, where names
+/// of the C library may stand in. Relaxed: it is set once, before the names do anything.
+static ONCE_IS_FIBRES: AtomicBool = AtomicBool::new(false);
+
+/// Says that waits for std's `Once` and its kin block the fibre from now on, as `fibre-libc` has
+/// it: nothing is wrong with an initialiser that waits then, so it is not reported.
+///
+/// ```
+/// fibre_core::internal::once_blocks_fibres();
+/// ```
+pub fn once_blocks_fibres() {
+    ONCE_IS_FIBRES.store(true, Ordering::Relaxed);
+}
+
 /// A kind of initialiser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -82,9 +96,9 @@ fn kind_of(name: &[u8]) -> Option<Kind> {
 }
 
 /// Looks at the calling fibre, which is about to leave its stack. Thread-locals matter only if it
-/// `shares` them with others.
+/// `shares` them with others, and `Once` only if its waits cannot be a fibre's.
 #[inline(never)]
-pub(crate) fn look(fibre: &ControlBlock, shares: bool) {
+pub(crate) fn look(fibre: &ControlBlock, shares: bool, lets_stand_in: bool) {
     if !SWITCH.is_on() || FUNCTIONS.is_empty() {
         return;
     }
@@ -93,7 +107,10 @@ pub(crate) fn look(fibre: &ControlBlock, shares: bool) {
     let Some(stack) = bounds_at(here) else { return };
     if may_be_inside(here, stack.end.min(here + DEPTH))
         && let Some(function) = walk::innermost(function_at)
-        && (shares || function.kind != Kind::ThreadLocal)
+        && match function.kind {
+            Kind::ThreadLocal => shares,
+            Kind::Once => !(lets_stand_in && ONCE_IS_FIBRES.load(Ordering::Relaxed)),
+        }
         && !function.told.swap(true, Ordering::Relaxed)
     {
         tell(fibre, function.kind, here - stack.start > ROOM);
@@ -170,6 +187,6 @@ mod tests {
             assert!(ptr::eq(function_at(inside).unwrap(), function));
         }
         assert!(function_at(1).is_none() && function_at(usize::MAX).is_none());
-        assert!(function_at((look as fn(&ControlBlock, bool) as usize) + 1).is_none());
+        assert!(function_at((look as fn(&ControlBlock, bool, bool) as usize) + 1).is_none());
     }
 }

@@ -16,6 +16,7 @@ use crate::fibre::ControlBlock;
 use crate::fibre::local_table::Key;
 use crate::park::shield::shields;
 use crate::processor::{Processor, with_running};
+use crate::queue::Link;
 use crate::sys::current;
 use crate::sys::panic_count;
 use crate::wait::cancelled::Cancelled;
@@ -129,11 +130,17 @@ pub(super) fn is_stopped() -> bool {
     !current::panicking() && Processor::here(is_stopped).flatten() == Some(true)
 }
 
-/// Whether nothing unwinds the caller for the time being: it is in a shield, in an initialiser, in
-/// a scope of such a caller, or unwinds already.
-pub(crate) fn is_firm() -> bool {
-    let is_firm = with_running(|fibre| fibre.link().is_firm() || fibre.shields.get() > 0);
-    is_firm.unwrap_or_else(|| current::shields() > 0) || current::panicking()
+/// What the fibres of the caller's scopes inherit for the time being. They are firm if nothing
+/// unwinds the caller: it is in a shield, in an initialiser, in a scope of such a caller, or
+/// unwinds already. And they are spared if the caller is.
+pub(crate) fn exemptions() -> u8 {
+    let of_fibre = |fibre: &ControlBlock| {
+        let link = fibre.link();
+        (link.is_firm() || fibre.shields.get() > 0, link.is_spared())
+    };
+    let of_thread = || (current::shields() > 0, false);
+    let (is_firm, is_spared) = with_running(of_fibre).unwrap_or_else(of_thread);
+    Link::exemptions(is_firm || current::panicking(), is_spared)
 }
 
 /// Calls `f` as if the caller were in no scope; it notices cancellation as ever. For functions of

@@ -149,6 +149,12 @@ pub fn is_cancelled() -> bool {
     with_running(notices) == Some(true) || (limit_scope::are_used() && bounds::is_over())
 }
 
+/// Whether the calling fibre has been cancelled, and is to notice it; whatever time-outs say.
+#[must_use]
+pub fn caller_is_cancelled() -> bool {
+    with_running(notices) == Some(true)
+}
+
 /// Whether a running fibre has been cancelled, and is to notice it.
 #[inline]
 pub(super) fn notices(block: &ControlBlock) -> bool {

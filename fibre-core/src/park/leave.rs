@@ -41,9 +41,14 @@ pub(super) fn suspend_untied(block: &ControlBlock, action: Action) {
 fn look(block: &ControlBlock) {
     Processor::assert_may_leave();
     if cfg!(debug_assertions) {
-        let own = |here: &Processor| here.domain().settings.own_thread_locals;
-        let shares = Processor::here(own) != Some(true);
-        plainly(block, || initialisers::look(block, shares));
+        let kind = |here: &Processor| {
+            (
+                !here.domain().settings.own_thread_locals,
+                here.lets_stand_in(),
+            )
+        };
+        let (shares, lets_stand_in) = Processor::here(kind).unwrap_or((true, false));
+        plainly(block, || initialisers::look(block, shares, lets_stand_in));
     }
 }
 

@@ -379,7 +379,7 @@ pub fn has_locals() -> bool {
 /// });
 /// ```
 pub unsafe fn end_locals() {
-    with_running(|fibre| fibre.locals.end()).unwrap_or_else(end_of_thread);
+    with_running(ControlBlock::end_locals).unwrap_or_else(end_of_thread);
 }
 
 /// Forgets the values of the calling fibre, without calling their destructors: for a fibre that

@@ -13,6 +13,7 @@
 //! * `grace`: stretches that a cancellation spares until its limit;
 //! * `within`: the common part of calls that wait within a limit;
 //! * `local`: fibre-local values;
+//! * `scoped`: scoped values;
 //! * `ending`: drops long chains of nested objects;
 //! * `interval`: ticks without drift;
 //! * `arm`: the contract of what a selection waits for;
@@ -46,6 +47,8 @@ mod plain_calls;
 #[cfg(not(loom))]
 mod roused;
 #[cfg(not(loom))]
+pub(crate) mod scoped;
+#[cfg(not(loom))]
 mod shield;
 #[cfg(not(loom))]
 mod sleep;
@@ -64,7 +67,7 @@ mod wait;
 mod within;
 
 #[cfg(not(loom))]
-pub(crate) use bounds::is_firm;
+pub(crate) use bounds::exemptions;
 #[cfg(not(loom))]
 pub use bounds::{outside_scopes, unwind_if_over, without_unwinding};
 #[cfg(not(loom))]
@@ -72,7 +75,7 @@ pub use cancel::{cancellation_point, is_cancelled};
 #[cfg(loom)]
 pub use model::*;
 #[cfg(not(loom))]
-pub use plain_calls::{begin_plain_calls, end_plain_calls, may_stand_in};
+pub use plain_calls::{begin_plain_calls, end_plain_calls, has_plain_calls, may_stand_in};
 #[cfg(not(loom))]
 pub(crate) use shield::Shield;
 #[cfg(not(loom))]

@@ -8,10 +8,12 @@
 
 use crate::fibre::ControlBlock;
 use crate::processor::{Processor, with_running};
+use crate::sys::current;
 
 /// Whether a call of the C library may leave the stack of its caller: the caller is a fibre, has
-/// not asked for plain calls, and goes on on the same kernel thread. (Where started fibres move, a
-/// C function could find another thread's `errno` after a call.)
+/// not asked for plain calls, and goes on as the same thread: on the same kernel thread, or with
+/// thread-locals of its own. (Where other started fibres move, a C function could find another
+/// thread's `errno` after a call.)
 #[inline]
 #[must_use]
 pub fn may_stand_in() -> bool {
@@ -23,6 +25,19 @@ pub fn may_stand_in() -> bool {
 #[must_use]
 pub fn begin_plain_calls() -> bool {
     set(true)
+}
+
+/// Whether the runtime has the calling thread's calls plain, as it takes a lock or starts a thread.
+/// Of a fibre that shares its thread-locals, this says nothing: see [`may_stand_in`].
+///
+/// ```
+/// assert!(!fibre_core::internal::has_plain_calls());
+/// let _plain = fibre_core::internal::PlainThread::begin();
+/// assert!(fibre_core::internal::has_plain_calls());
+/// ```
+#[must_use]
+pub fn has_plain_calls() -> bool {
+    current::is_plain()
 }
 
 /// Undoes the [`begin_plain_calls`] of the same fibre that has returned `before`.

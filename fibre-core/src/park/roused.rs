@@ -2,7 +2,8 @@
 //! roused it in the middle of a wait: it leaves the wait, or goes on if a waker was faster.
 
 use crate::fibre::ControlBlock;
-use crate::park::leave::{suspend, suspend_untied};
+use crate::park::leave::{leave, suspend, suspend_untied};
+use crate::processor::Processor;
 use crate::stack::context::Action;
 use crate::wait::waiter;
 
@@ -31,6 +32,27 @@ pub(super) fn has_left(
     false
 }
 
+/// [`has_left`] for a fibre that may go on on any processor. Its waker finds it running, and queues
+/// it once it has parked again.
+#[cold]
+#[inline(never)]
+pub(super) fn has_left_anywhere(
+    block: &ControlBlock,
+    waiter: &Waiter,
+    withdraw: impl FnOnce(&Waiter),
+) -> bool {
+    let _ = block.link().take_rousing();
+    withdraw(waiter);
+    if !waiter.is_claimed() {
+        return true;
+    }
+    leave(block);
+    while block.link().take_rousing() {
+        leave(block);
+    }
+    false
+}
+
 /// The part of a wait with a limit, or in several places, of a fibre that has been roused: ends the
 /// wait as its canceller, or goes on waiting for a waker that was faster.
 #[cold]
@@ -44,18 +66,24 @@ pub(super) fn give_up_roused(block: &ControlBlock, waiter: &Waiter) {
     }
 }
 
-/// [`give_up_roused`] for a fibre that does not wait at home. It `may` give up if its wakers expect
-/// others to claim the waiter.
+/// [`give_up_roused`] for a fibre that does not wait at home.
 #[cold]
 #[inline(never)]
-pub(super) fn give_up_parked(block: &ControlBlock, waiter: &Waiter, may: bool) {
+pub(super) fn give_up_parked(block: &ControlBlock, waiter: &Waiter) {
+    let stays = Processor::here(Processor::never_gives_fibres_away) == Some(true);
     while block.link().take_rousing() {
-        if may && waiter.cancel().is_some() {
+        let gives_up = waiter.cancel().is_some();
+        match (stays, gives_up) {
             // The fibre is its own waker, and runs already.
-            let _ = block.state.wake();
+            (true, true) => _ = block.state.wake(),
+            // The state says that it has left its stack, or that it is queued, which stays true.
+            (true, false) => suspend(block, Action::ParkAtHome),
+            // Whoever has roused it has made it run.
+            (false, true) => {}
+            (false, false) => leave(block),
+        }
+        if gives_up {
             return;
         }
-        // The state says that it has left its stack, or that it is queued, which stays true.
-        suspend(block, Action::ParkAtHome);
     }
 }

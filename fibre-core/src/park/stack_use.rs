@@ -1,7 +1,7 @@
 //! How much of its stack a fibre uses.
 
 use crate::processor::running;
-use crate::stack::{bounds_at, depth_at};
+use crate::stack::{self, bounds_at, depth_at};
 use std::ops::Range;
 
 /// How many bytes of the caller's stack have been used, up to the deepest point: by the calling
@@ -53,4 +53,11 @@ pub fn stack_bounds() -> Option<Range<usize>> {
 #[must_use]
 pub fn stack_bounds_at(address: usize) -> Option<Range<usize>> {
     bounds_at(address)
+}
+
+/// Shows all mappings of stacks, each first alone, and then with each of its stacks that a fibre is
+/// on. For a copy of the process with one thread, where no mapping comes or goes. Takes no lock and
+/// no memory.
+pub fn owned_stacks(f: &mut dyn FnMut(Range<usize>, Option<Range<usize>>)) {
+    stack::owned_stacks(f);
 }

@@ -14,7 +14,7 @@
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::park::bounds::{self, WaitLimits};
 use crate::park::leave::{leave, suspend_untied};
-use crate::park::roused::{give_up_parked, give_up_roused, has_left};
+use crate::park::roused::{give_up_parked, give_up_roused, has_left, has_left_anywhere};
 use crate::processor::{Processor, in_fibre};
 use crate::stack::context::Action;
 use crate::sys::current;
@@ -179,7 +179,11 @@ fn park_here<const AMONG: bool>(
         return park_rarely::<AMONG, _, _>(None, wait, publish, withdraw);
     };
     // SAFETY: the running fibre's own block.
-    unsafe { fibre.as_ref() }.note(wait.awaited);
+    let block = unsafe { fibre.as_ref() };
+    match at_home {
+        true => block.note(wait.awaited),
+        false => block.note(wait.awaited.away()),
+    }
     if limit_scope::is_detour() || wait.due.is_some() {
         return park_rarely::<AMONG, _, _>(Some((fibre, at_home)), wait, publish, withdraw);
     }
@@ -245,7 +249,11 @@ fn park_bounded<const AMONG: bool>(
     block.note_since();
     let bounds = wait.limits();
     let limits_at_home = || Processor::here(Processor::limits_at_home) == Some(true);
-    let at_home = at_home && (bounds.limit() == Limit::None || limits_at_home());
+    let goes_away = at_home && bounds.limit() != Limit::None && !limits_at_home();
+    if goes_away {
+        block.note(wait.awaited.away());
+    }
+    let at_home = at_home && !goes_away;
     bounds.wait(|limit, bound| {
         let unheeding = wait.unheeding || bound;
         match at_home {
@@ -329,6 +337,8 @@ fn leave_at_home(block: &ControlBlock, waiter: &Waiter, limit: Limit, unheeding:
     // If it wins its own waiter, nobody else queues it.
     let given_up = cancelled && waiter.cancel().is_some();
     let action = if given_up {
+        // It is queued like any other, where others may take it.
+        block.wait_slot.leave_home();
         Action::Yield
     } else {
         Action::ParkAtHome
@@ -367,10 +377,22 @@ fn park_fibre<const AMONG: bool>(
     let cancellable = limit != Limit::None && !unheeding && block.shields.get() == 0;
     // SAFETY: the waiter stays in this frame.
     unsafe { block.state.begin_wait(cancellable.then_some(waiter)) };
-    leave_armed(limit, waiter, || {
-        leave(block);
+    let mut unwound = unwound;
+    // A closure, as builds without optimisation would have its frames twice in this one.
+    let leave = || leave(block);
+    if !AMONG && limit == Limit::None {
+        leave();
         if block.link().is_roused() {
-            give_up_parked(block, waiter, AMONG || limit != Limit::None);
+            unwound = unwind_anywhere(block, waiter, withdraw, unwound);
+        }
+        block.wait_slot.end_wait();
+        std::mem::forget(unwound);
+        return waiter.outcome();
+    }
+    leave_armed(limit, waiter, || {
+        leave();
+        if block.link().is_roused() {
+            give_up_parked(block, waiter);
         }
     });
     block.wait_slot.end_wait();
@@ -380,6 +402,25 @@ fn park_fibre<const AMONG: bool>(
     }
     std::mem::forget(unwound);
     outcome
+}
+
+/// The part of [`park_fibre`] of a fibre that has been roused in a wait without a limit: unwinds,
+/// or comes back when the wait is over. Not inlined, as each kind of wait would have it in its
+/// frame.
+#[cold]
+#[inline(never)]
+fn unwind_anywhere(
+    block: &ControlBlock,
+    waiter: &Waiter,
+    withdraw: impl FnOnce(&Waiter),
+    unwound: AbortOnUnwind,
+) -> AbortOnUnwind {
+    if has_left_anywhere(block, waiter, withdraw) {
+        block.wait_slot.end_wait();
+        std::mem::forget(unwound);
+        bounds::unwind(None);
+    }
+    unwound
 }
 
 /// Leaves the stack with the limit's deadline armed, if it is one.

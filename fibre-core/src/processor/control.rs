@@ -8,7 +8,7 @@
 use super::order::Order;
 use super::{ExitState, Processor};
 use crate::fibre::cancel_batch::{Cancellable, Cancelling};
-use crate::fibre::{ControlBlock, FibreList, FibreListRef};
+use crate::fibre::{ControlBlock, FibreList, FibreListRef, IdleMemory};
 use crate::queue::Runnable;
 use crate::scheduler::domain::LeftFibre;
 use std::ptr;
@@ -23,10 +23,16 @@ impl Processor {
         if control.stand_still(self.index) {
             self.stand();
         }
+        // The last order first: whoever sees that sees the earlier ones, too.
+        let unwinds = control.must_unwind();
+        let spares_nobody = control.must_spare_nobody();
         if control.must_cancel() && !self.obeyed.cancelled.replace(true) {
             self.cancel_all();
         }
-        if control.must_unwind() && !self.obeyed.unwound.replace(true) {
+        if spares_nobody && !self.obeyed.spared_nobody.replace(true) {
+            self.cancel_all();
+        }
+        if unwinds && !self.obeyed.unwound.replace(true) {
             self.begin_rousing();
         }
         if control.must_abandon() {
@@ -54,20 +60,26 @@ impl Processor {
         }
     }
 
-    /// Cancels the fibres of its fibre list.
+    /// Cancels the fibres of its fibre list that are not spared.
     fn cancel_all(&self) {
+        let is_spared = |fibre: &ControlBlock| self.domain.control.spares(fibre.link());
         if let Some(shared) = &self.domain.fibre_lists.shared {
             let fibre_list = shared.lock();
             let mut cancelling = Cancelling::new();
-            fibre_list.for_each_fibre(|fibre, _| {
-                // SAFETY: fibres in the fibre list have their runtime's reference, and leave it
-                // under the lock.
-                unsafe { cancelling.cancel(fibre) };
+            fibre_list.for_each_fibre(|fibre, block| {
+                if !is_spared(block) {
+                    // SAFETY: fibres in the fibre list have their runtime's reference, and leave it
+                    // under the lock.
+                    unsafe { cancelling.cancel(fibre) };
+                }
             });
             // Its second step is done before the lock is given back.
             drop(cancelling);
         } else {
-            self.fibre_list.for_each_fibre(|fibre, _| {
+            self.fibre_list.for_each_fibre(|fibre, block| {
+                if is_spared(block) {
+                    return;
+                }
                 // SAFETY: as above; and the fibres that wait, wait here, so no other thread has to
                 // be made to see anything.
                 unsafe {
@@ -80,10 +92,11 @@ impl Processor {
     }
 
     /// Lets others look at the fibres that have started here, and at the one that runs.
-    pub(super) fn show_fibre_list(&self) {
+    pub(super) fn show_fibre_list(&self, unused: &IdleMemory) {
         // SAFETY: `hide_fibre_list` takes it back before the processor ends.
         let fibre_list =
             unsafe { FibreListRef::new(&self.fibre_list, &self.readers, &self.running) };
+        let fibre_list = fibre_list.with_unused(unused);
         self.domain
             .fibre_lists
             .own

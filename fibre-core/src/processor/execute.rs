@@ -1,5 +1,6 @@
 //! Running one fibre until it leaves its stack, and what follows.
 
+use super::next_fibre::NextRun;
 use super::own_locals::end_of_fibre;
 use super::run_loop::{Kind, TraceSink};
 use super::{Processor, os_thread};
@@ -22,8 +23,14 @@ impl Processor {
     ///
     /// The runnable is this function's while the fibre runs. A fibre that leaves its stack to wait
     /// has handed it to its waker; what is left of it here is forgotten.
+    ///
+    /// Returns the fibre to run next if it has been chosen already.
     #[inline(always)]
-    pub(super) fn execute<R: TraceSink>(&self, mut fibre: Runnable, recorder: &R) {
+    pub(super) fn execute<R: TraceSink>(&self, next: NextRun, recorder: &R) -> Option<NextRun> {
+        let NextRun {
+            mut fibre,
+            is_thread,
+        } = next;
         if self.home.adopts {
             fibre.block().set_home(Arc::as_ptr(&self.ready));
         }
@@ -31,11 +38,15 @@ impl Processor {
         if fibre.context().is_none() {
             match self.begin::<R::Kind>(fibre) {
                 Some(bound) => fibre = bound,
-                None => return,
+                None => return None,
             }
         }
         recorder.enters(&fibre);
-        let action = self.switch_to::<R::Kind>(&mut fibre);
+        let action = self.switch_to::<R::Kind>(&mut fibre, is_thread);
+        let chosen = match R::Kind::IS_THREAD {
+            true => self.choose_next(&fibre, action, R::IS_SILENT),
+            false => None,
+        };
         recorder.left(&fibre, action);
         let queue_it = match action {
             Action::Yield => true,
@@ -47,18 +58,27 @@ impl Processor {
                 recorder.woken_early(id, left == Left::WokenEarly)
             }
             // Few enough cases for the compiler to compare one by one.
-            rarer => return self.act_rarely(fibre, rarer),
+            rarer => {
+                self.act_rarely(fibre, rarer);
+                return chosen;
+            }
         };
         if queue_it {
             let home = |fibre: &Runnable| fibre.block().home();
             // SAFETY: its home is alive as long as it is; this thread has left its stack.
             unsafe { self.own().push_again(fibre, home) };
+            if R::Kind::IS_THREAD && chosen.is_some() {
+                // A processor that has gone idle since then has not seen it.
+                self.own().call_for_shared();
+            }
         }
+        chosen
     }
 
-    /// Switches to the fibre's stack; returns what the fibre asks for when it has left that.
+    /// Switches to the fibre's stack; returns what the fibre asks for when it has left that. A
+    /// fibre that is a thread leaves its thread pointer behind; this thread may have it already.
     #[inline(always)]
-    fn switch_to<K: Kind>(&self, fibre: &mut Runnable) -> Action {
+    fn switch_to<K: Kind>(&self, fibre: &mut Runnable, is_thread: bool) -> Action {
         let node = fibre.node().as_ptr();
         let Some(context) = fibre.context() else {
             unreachable!("a fibre without a stack")
@@ -69,10 +89,10 @@ impl Processor {
         // SAFETY: this processor has taken the fibre from a queue, so it is in no other's hands;
         // it has not ended.
         let action = unsafe {
-            match K::IS_THREAD {
-                true => self.resume_as_thread(context),
-                false => context.resume(),
+            if K::IS_THREAD && !is_thread {
+                self.become_thread(context);
             }
+            context.resume()
         };
         self.running.store(ptr::null_mut(), Ordering::Relaxed);
         light_barrier();
@@ -152,7 +172,7 @@ impl Processor {
                 }
                 fibre_list.is_left()
             });
-        if destination.control.must_cancel() {
+        if destination.control.must_cancel() && !destination.control.spares(fibre.block().link()) {
             // The canceller of the fibre list may have come before: as in `bind`.
             fibre.block().state.cancel_later();
         }
@@ -200,7 +220,8 @@ impl Processor {
     #[inline(always)]
     fn bind<K: Kind>(&self, fibre: &mut Runnable) -> Result<(), StackError> {
         let block = fibre.block();
-        if self.domain().control.must_cancel() {
+        let control = &self.domain().control;
+        if control.must_cancel() && !control.spares(block.link()) {
             // It runs and is in no wait: there is nothing to queue.
             block.state.cancel_later();
         }

@@ -34,10 +34,15 @@ impl Processor {
         Some(f(here))
     }
 
+    /// Whether calls of the C library may be replaced in fibres here.
+    pub(crate) fn lets_stand_in(&self) -> bool {
+        self.home.lets_stand_in
+    }
+
     /// See [`may_stand_in`](crate::park::may_stand_in).
     #[inline]
     pub(crate) fn may_stand_in(&self) -> bool {
-        let running = if self.home.keeps {
+        let running = if self.home.lets_stand_in {
             self.running()
         } else {
             None

@@ -10,6 +10,9 @@ pub(super) struct Home {
     pub(super) adopts: bool,
     /// Whether fibres that have started here stay.
     pub(super) keeps: bool,
+    /// Whether calls of the C library may be replaced in these fibres: what such a call keeps of
+    /// its thread is there when it goes on.
+    pub(super) lets_stand_in: bool,
     /// Whether they stay as long as this is the only processor.
     pub(super) keeps_alone: bool,
     /// Whether waits with a limit may end at home, too: cancellers can have all threads see what
@@ -23,6 +26,7 @@ impl Home {
         Self {
             adopts: settings.force_migration,
             keeps: !settings.moves_started,
+            lets_stand_in: !settings.moves_started || settings.own_thread_locals,
             keeps_alone: index == 0 && !settings.blocks,
             limits: heavy_barrier().is_some(),
         }

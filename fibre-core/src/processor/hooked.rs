@@ -30,6 +30,7 @@ impl<R> Hooked<'_, R> {
 
 impl<R: TraceSink> TraceSink for Hooked<'_, R> {
     type Kind = R::Kind;
+    const IS_SILENT: bool = false;
 
     fn resumes(&self, fibre: &mut Runnable) {
         self.inner.resumes(fibre);

@@ -96,8 +96,9 @@ pub(crate) use own_locals::end_of_fibre;
 pub use prefetch::{WakeHints, fetch_all};
 pub(crate) use spin::Spin;
 
+use crate::arch;
 use crate::fibre::block_cache::BlockCache;
-use crate::fibre::{ControlBlock, FibreList, FibreRef};
+use crate::fibre::{ControlBlock, FibreList, FibreRef, IdleMemory, ThreadMemory};
 use crate::frames::mixups::ThreadLocals;
 use crate::idle::monitor_call::MONITOR;
 use crate::queue::{Link, Runnable};
@@ -148,6 +149,8 @@ pub(crate) struct Processor {
     index: usize,
     /// The state that it shares with the others of its cluster.
     domain: Arc<Domain>,
+    /// Where its thread's own thread control block is.
+    thread_pointer: usize,
     /// What it counts, which is the domain's.
     stats: NonNull<ProcessorStats>,
     /// Its ready queue, the one of `domain.queues()`.
@@ -219,6 +222,7 @@ impl Processor {
         let thread_locals = ThreadLocals::of_thread(domain.settings.moves_started);
         Self {
             index,
+            thread_pointer: arch::thread_pointer(),
             stats: NonNull::from(domain.stats(index)),
             ready: Arc::clone(domain.queue(index)),
             running: AtomicPtr::new(ptr::null_mut()),
@@ -247,7 +251,8 @@ impl Processor {
     }
 
     /// Runs fibres until the domain is over, and returns what it leaves behind. Blocks the thread.
-    pub(crate) fn run(&self) -> ExitState {
+    #[inline(never)]
+    pub(crate) fn run(&self, memory: ThreadMemory) -> ExitState {
         current::set(Arc::as_ptr(&self.ready).cast(), ptr::from_ref(self).cast());
         let now = Instant::now();
         self.service.last.set(now);
@@ -258,7 +263,8 @@ impl Processor {
         }
         self.domain.show_running(self.index, &self.running);
         MONITOR.call();
-        self.show_fibre_list();
+        let unused = IdleMemory::new(memory, &self.obeyed.holding, self.blocks());
+        self.show_fibre_list(&unused);
         if self.domain.settings.own_thread_locals {
             self.run_threads();
         } else if !self.domain.hooks.is_empty() {
@@ -423,8 +429,11 @@ impl Processor {
     /// Looks at what a busy processor would otherwise never see.
     #[cold]
     fn service(&self, held: usize) -> Order {
-        if self.domain.control.is_any() && self.obey() == Order::End {
-            return Order::End;
+        if self.domain.control.is_any() {
+            self.obeyed.holding.set(held > 0);
+            if self.obey() == Order::End {
+                return Order::End;
+            }
         }
         self.own().pass_gate();
         fork::hear_no_more();
@@ -667,6 +676,11 @@ impl Processor {
     #[inline]
     pub(crate) fn keeps_fibres(&self) -> bool {
         self.home.keeps || (self.home.keeps_alone && self.domain.processors() == 1)
+    }
+
+    /// Whether the fibres that have started here stay, whatever processors are added.
+    pub(crate) fn never_gives_fibres_away(&self) -> bool {
+        self.home.keeps
     }
 
     /// Whether waits with a limit may end at home, too.

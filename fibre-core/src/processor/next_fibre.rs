@@ -1,6 +1,6 @@
 //! What one fibre leaves to its processor before the next one runs.
 
-use crate::queue::Slot;
+use crate::queue::{Runnable, Slot};
 use crate::scheduler::domain::Domain;
 use crate::stack::StackError;
 use std::cell::Cell;
@@ -15,4 +15,22 @@ pub(super) struct NextFibre {
     pub(super) destination: Cell<Option<(Arc<Domain>, bool)>>,
     /// Why the fibre that is about to run was refused the stack it wanted.
     pub(super) refusal: Cell<Option<StackError>>,
+}
+
+/// The fibre that a processor is about to run.
+pub(super) struct NextRun {
+    pub(super) fibre: Runnable,
+    /// Whether the thread is the one that the fibre is to the language.
+    pub(super) is_thread: bool,
+}
+
+impl NextRun {
+    /// A fibre that the loop has found.
+    #[inline(always)]
+    pub(super) fn by_the_loop(fibre: Runnable) -> Self {
+        Self {
+            fibre,
+            is_thread: false,
+        }
+    }
 }

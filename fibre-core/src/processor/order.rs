@@ -19,8 +19,14 @@ pub(super) enum Order {
 pub(super) struct OrderState {
     /// Whether it has cancelled its fibres.
     pub(super) cancelled: Cell<bool>,
+    /// Whether it has also cancelled those that were spared.
+    pub(super) spared_nobody: Cell<bool>,
     /// Whether it has begun to rouse its fibres.
     pub(super) unwound: Cell<bool>,
+    /// Whether there may be fibres left that it has to rouse.
+    pub(super) rousing: Cell<bool>,
     /// Whether it has been told to end, whatever it leaves.
     pub(super) leaving: Cell<bool>,
+    /// Whether its frames have a fibre that is to run, when it stands still.
+    pub(super) holding: Cell<bool>,
 }

@@ -5,6 +5,7 @@
 //! asynchronous signal: a handler must not run on a fibre's stack.
 
 use crate::processor::in_fibre;
+use crate::sys::plain_thread::PlainThread;
 use crate::sys::signal_mask::SignalMask;
 use crate::topology::CpuSet;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
@@ -48,7 +49,7 @@ pub(crate) fn start(
         return Err(io::Error::from_raw_os_error(libc::EAGAIN));
     }
     let _here = Confined::new(cpus)?;
-    let _quiet = SignalMask::asynchronous();
+    let (_quiet, _plain) = (SignalMask::asynchronous(), PlainThread::begin());
     thread::Builder::new().name(name).spawn(body)
 }
 

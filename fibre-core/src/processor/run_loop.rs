@@ -8,6 +8,7 @@
 //! deadlines pass.
 
 use super::Processor;
+use super::next_fibre::NextRun;
 use crate::fibre::ControlBlock;
 use crate::idle::parker::Driver;
 use crate::queue::Runnable;
@@ -40,6 +41,9 @@ pub(super) trait TraceSink {
     /// The kind of the fibres that it runs.
     type Kind: Kind;
 
+    /// Whether nothing is told to anybody.
+    const IS_SILENT: bool;
+
     /// The processor is about to let the fibre run.
     fn resumes(&self, fibre: &mut Runnable);
 
@@ -65,6 +69,7 @@ pub(super) struct NoTrace;
 
 impl TraceSink for NoTrace {
     type Kind = ProcessorThreadLocals;
+    const IS_SILENT: bool = true;
 
     #[inline(always)]
     fn resumes(&self, _fibre: &mut Runnable) {}
@@ -91,6 +96,7 @@ impl TraceSink for NoTrace {
 
 impl TraceSink for Track {
     type Kind = ProcessorThreadLocals;
+    const IS_SILENT: bool = false;
 
     fn resumes(&self, fibre: &mut Runnable) {
         if fibre.has_started() {
@@ -185,18 +191,22 @@ impl Processor {
     #[inline(always)]
     pub(super) fn run_with(&self, recorder: &impl TraceSink) {
         // The loop has one call of each, so that they are inlined.
+        let mut chosen = None;
         loop {
-            let fibre = match self.take_successor() {
-                Some(successor) => {
-                    recorder.succeeds(&successor);
-                    successor
-                }
-                None => match self.next() {
-                    Some(fibre) => fibre,
-                    None => return,
+            let fibre = match chosen {
+                Some(fibre) => fibre,
+                None => match self.take_successor() {
+                    Some(successor) => {
+                        recorder.succeeds(&successor);
+                        NextRun::by_the_loop(successor)
+                    }
+                    None => match self.next() {
+                        Some(fibre) => NextRun::by_the_loop(fibre),
+                        None => return,
+                    },
                 },
             };
-            self.execute(fibre, recorder);
+            chosen = self.execute(fibre, recorder);
         }
     }
 

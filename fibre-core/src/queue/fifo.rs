@@ -29,6 +29,11 @@ impl Fifo {
         }
     }
 
+    /// Where the word is that names the youngest node: also one that has been taken out.
+    pub(crate) fn tail_word(&self) -> usize {
+        self.tail.as_ptr().addr()
+    }
+
     /// Whether nothing is in the list. Any thread, for which it is a hint.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -41,6 +41,12 @@ const AFFINE: u8 = 1;
 /// The node must stay on its kernel thread for the time being.
 const UNWINDING: u8 = 2;
 
+/// The fibre is in a call that nothing unwinds.
+const FIRM: u8 = 1;
+
+/// The end of the cluster spares the fibre until its limit.
+const SPARED: u8 = 2;
+
 /// The hook. All but `next` belongs to the owner of the node: the consumer that took it from a
 /// queue, or the fibre while it runs; so `bonds` needs no ordering of its own.
 #[derive(Debug)]
@@ -60,8 +66,9 @@ pub struct Link {
     /// Whether the fibre has been resumed out of turn, to leave its wait. It lies here because
     /// there is room.
     roused: AtomicBool,
-    /// Whether the fibre is in a call that nothing unwinds. It lies here because there is room.
-    firm: AtomicBool,
+    /// What the end of the cluster must not do to the fibre: a set of the bits above. It lies here
+    /// because there is room.
+    exemptions: AtomicU8,
 }
 
 impl Link {
@@ -81,7 +88,7 @@ impl Link {
             hurried: AtomicBool::new(false),
             plain: AtomicBool::new(false),
             roused: AtomicBool::new(false),
-            firm: AtomicBool::new(false),
+            exemptions: AtomicU8::new(0),
         }
     }
 
@@ -158,14 +165,36 @@ impl Link {
     /// Whether the fibre is in a call that nothing unwinds.
     #[inline]
     pub fn is_firm(&self) -> bool {
-        self.firm.load(Ordering::Relaxed)
+        self.exemptions.load(Ordering::Relaxed) & FIRM != 0
     }
 
     /// Sets that, and returns what was set before.
     pub fn set_firm(&self, firm: bool) -> bool {
         let before = self.is_firm();
-        self.firm.store(firm, Ordering::Relaxed);
+        self.exempt(Self::exemptions(firm, self.is_spared()));
         before
+    }
+
+    /// Whether the end of the cluster spares the fibre until its limit.
+    #[inline]
+    pub fn is_spared(&self) -> bool {
+        self.exemptions.load(Ordering::Relaxed) & SPARED != 0
+    }
+
+    /// Sets that.
+    pub fn set_spared(&self, spared: bool) {
+        self.exempt(Self::exemptions(self.is_firm(), spared));
+    }
+
+    /// What is set for a fibre that is `firm`, `spared`, or both.
+    pub fn exemptions(firm: bool, spared: bool) -> u8 {
+        (u8::from(firm) * FIRM) | (u8::from(spared) * SPARED)
+    }
+
+    /// Sets [these](Self::exemptions).
+    #[inline]
+    pub fn exempt(&self, exemptions: u8) {
+        self.exemptions.store(exemptions, Ordering::Relaxed);
     }
 
     /// Has it go before the others once it arrives where it runs.
@@ -238,6 +267,23 @@ mod tests {
             }
         }
         assert!(Link::new().is_ordinary());
+    }
+
+    #[test]
+    fn exemptions_are_independent() {
+        let link = Link::new();
+        assert!(!link.is_firm() && !link.is_spared());
+        for firm in [true, false, true] {
+            for spared in [true, true, false] {
+                let before = link.is_firm();
+                assert_eq!(link.set_firm(firm), before);
+                link.set_spared(spared);
+                assert_eq!((link.is_firm(), link.is_spared()), (firm, spared));
+                let child = Link::new();
+                child.exempt(Link::exemptions(firm, spared));
+                assert_eq!((child.is_firm(), child.is_spared()), (firm, spared));
+            }
+        }
     }
 
     #[test]

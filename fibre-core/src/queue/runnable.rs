@@ -129,6 +129,12 @@ impl Slot {
         self.0.set(Some(runnable.node()));
     }
 
+    /// Whether there is a fibre.
+    #[inline]
+    pub fn is_filled(&self) -> bool {
+        self.0.get().is_some()
+    }
+
     /// Takes the fibre out. Writes nothing if there is none.
     #[inline]
     pub fn take(&self) -> Option<Runnable> {

@@ -176,10 +176,40 @@ impl Owner<'_> {
         let runnable = levels
             .into_iter()
             .find_map(|level| self.pop_level(level, turn))?;
+        self.call_for_shared();
+        Some(runnable)
+    }
+
+    /// [`pop`](Self::pop) before a fibre of this level is queued that has just run: what comes
+    /// before that one. `None`: that one does; then the next pop is the same level's turn.
+    ///
+    /// # Safety
+    ///
+    /// As for [`pop`](Self::pop).
+    pub(crate) unsafe fn pop_before(self, last: Level) -> Option<Runnable> {
+        if !self.inbox.is_empty() {
+            self.empty_inbox();
+        }
+        self.gate.pass();
+        let turn = self.turn.get().wrapping_add(1);
+        for level in Level::in_turn(turn) {
+            if let Some(runnable) = self.pop_level(level, turn) {
+                self.turn.set(turn);
+                self.call_for_shared();
+                return Some(runnable);
+            }
+            if level == last {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Wakes an idle processor for what any may run, if there is both.
+    pub(crate) fn call_for_shared(self) {
         if self.rules.moves_started && self.has_shared() && self.shared_queues.idle.is_any() {
             self.shared_queues.wake_one(self.index);
         }
-        Some(runnable)
     }
 
     /// Takes the next fibre of a level.

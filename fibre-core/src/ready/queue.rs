@@ -105,6 +105,12 @@ unsafe impl Send for ReadyQueue {}
 unsafe impl Sync for ReadyQueue {}
 
 impl ReadyQueue {
+    /// Where words are that may name fibres which are not in the queue any more. All that are in
+    /// it are reached by other words, too.
+    pub(crate) fn stale_words(&self) -> [usize; LEVELS] {
+        self.local.each_ref().map(Fifo::tail_word)
+    }
+
     /// The empty queue of processor `index` in the group with these shared queues.
     #[must_use]
     pub(crate) fn new(index: usize, shared_queues: Arc<SharedQueues>, settings: &Settings) -> Self {
@@ -551,7 +557,7 @@ impl Owner<'_> {
 
     /// Moves what others made ready behind what the owner made ready.
     #[inline(never)]
-    fn empty_inbox(self) {
+    pub(super) fn empty_inbox(self) {
         self.gate.pass();
         // SAFETY: the owner is the only consumer of its inbox, and there is no rescuer.
         while let Popped::Node(runnable) = unsafe { self.inbox.pop_alone() } {

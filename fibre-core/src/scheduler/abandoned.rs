@@ -6,7 +6,7 @@
 //! stops the cluster; after that, the thread that finds another one.
 
 use crate::fibre::FibreRef;
-use parking_lot::Mutex;
+use crate::sync::thread_mutex::Mutex;
 use std::mem;
 
 /// The abandoned activities of one cluster.

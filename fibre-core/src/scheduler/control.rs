@@ -26,9 +26,11 @@
 //! at under the lock, or a request that is never taken back. It is written before the processors
 //! are woken, and read after they are (see [`crate::idle::parker`]).
 
+use crate::queue::Link;
 use crate::sync::{AtomicU32, Mutex, Ordering};
 use crate::wait::waiter::{Resume, Waiter, Wakeable};
 use std::ptr::NonNull;
+use std::time::Instant;
 
 /// A bit of the word: a caller wants all processors to stand still.
 const PAUSE: u32 = 1;
@@ -38,6 +40,8 @@ const CANCEL: u32 = 2;
 const ABANDON: u32 = 4;
 /// A bit of the word: fibres are to be unwound.
 const UNWIND: u32 = 8;
+/// A bit of the word: the cancellation spares nobody any more.
+const SPARE_NOBODY: u32 = 16;
 
 /// The phase of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +63,8 @@ struct Progress<F> {
     standings: Vec<ProcessorPhase>,
     /// The waiters, and the phase that each wants all processors to reach.
     waiting: Vec<(ProcessorPhase, NonNull<Waiter<F>>)>,
+    /// Until when the cancellation spares some fibres.
+    limit: Option<Instant>,
 }
 
 // SAFETY: waiters are reached under the lock only, and leave before their frames end.
@@ -114,6 +120,7 @@ impl<F: Wakeable> Control<F> {
                 wishes: 0,
                 standings: Vec::new(),
                 waiting: Vec::new(),
+                limit: None,
             }),
         }
     }
@@ -154,9 +161,16 @@ impl<F: Wakeable> Control<F> {
         last
     }
 
-    /// Orders that all fibres be cancelled, for good. Then wake all processors.
-    pub fn cancel(&self) {
+    /// Orders that all fibres be cancelled, for good, but for those that are spared until this
+    /// limit. Then wake all processors.
+    pub fn cancel(&self, limit: Option<Instant>) {
+        self.progress.lock().limit = limit;
         self.word.fetch_or(CANCEL, Ordering::AcqRel);
+    }
+
+    /// Orders that the cancellation spare nobody any more. Then wake all processors.
+    pub fn spare_nobody(&self) {
+        self.word.fetch_or(SPARE_NOBODY, Ordering::AcqRel);
     }
 
     /// Orders that fibres be unwound that wait in calls which cannot fail, for good. Then wake all
@@ -180,6 +194,22 @@ impl<F: Wakeable> Control<F> {
     #[inline]
     pub fn must_cancel(&self) -> bool {
         self.word.load(Ordering::Acquire) & CANCEL != 0
+    }
+
+    /// Whether a cancellation spares this fibre.
+    #[cold]
+    pub fn spares(&self, fibre: &Link) -> bool {
+        fibre.is_spared() && !self.must_spare_nobody()
+    }
+
+    /// Whether the cancellation spares nobody any more.
+    pub fn must_spare_nobody(&self) -> bool {
+        self.word.load(Ordering::Acquire) & SPARE_NOBODY != 0
+    }
+
+    /// Until when the cancellation spares some fibres, if there is one with a limit.
+    pub fn limit(&self) -> Option<Instant> {
+        self.progress.lock().limit
     }
 
     /// Whether fibres are to be unwound.
@@ -277,8 +307,14 @@ mod tests {
         assert_eq!(all(), (true, false, true));
         assert!(control.end_pause());
         assert_eq!(all(), (true, false, true));
-        control.cancel();
-        assert_eq!(all(), (true, true, true));
+        let limit = Some(Instant::now());
+        control.cancel(limit);
+        assert_eq!((all(), control.limit()), ((true, true, true), limit));
+        let (spared, other) = (Link::new(), Link::new());
+        spared.set_spared(true);
+        assert!(control.spares(&spared) && !control.spares(&other));
+        control.spare_nobody();
+        assert!(!control.spares(&spared) && control.must_spare_nobody());
         assert!(!control.must_unwind());
         control.unwind();
         assert!(control.must_unwind());

@@ -8,8 +8,8 @@
 //! Queued fibres are counted only when a reader asks (`queue_counts`).
 
 use crate::fibre::lazy_box::LazyBox;
+use crate::sync::thread_mutex::Mutex;
 use crate::sys::numbers::{self, BLOCK};
-use parking_lot::Mutex;
 use std::ops::{Add, AddAssign};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;

@@ -17,7 +17,7 @@ use crate::fibre::FibreList;
 use crate::queue::Link;
 use crate::ready::ReadyQueue;
 use crate::sync::short_lock::ShortLock;
-use parking_lot::Mutex;
+use crate::sync::thread_mutex::Mutex;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};

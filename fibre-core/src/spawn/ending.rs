@@ -1,6 +1,7 @@
 //! What a fibre does at its end, besides giving its result.
 
 use crate::fibre::ControlBlock;
+use crate::park::scoped::end_inherited;
 use crate::processor::{Processor, end_of_fibre};
 use crate::stack::{end_of_thread, end_thread_locals};
 use crate::sys::fork;
@@ -17,6 +18,23 @@ pub(crate) fn end_thread(what: &str) {
     }
 }
 
+/// Ends the values of the calling fibre, before others can see that it has ended. Their destructors
+/// may block the fibre.
+#[inline(always)]
+pub(crate) fn end_values(fibre: &ControlBlock) {
+    if !fibre.locals.is_empty() {
+        end_values_there(fibre);
+    }
+}
+
+/// [`end_values`] of a fibre that has some.
+#[cold]
+#[inline(never)]
+fn end_values_there(fibre: &ControlBlock) {
+    end_inherited();
+    fibre.end_locals();
+}
+
 /// [`end_thread`] where there is something to do.
 #[cold]
 #[inline(never)]
@@ -27,9 +45,13 @@ fn end_thread_unusually(what: &str) {
         // about to end, and not before this returns.
         unsafe {
             let fibre = fibre.as_ref();
+            if !fibre.locals.is_empty() {
+                // It may use thread-locals.
+                end_inherited();
+            }
             end_of_fibre(fibre);
             if !fibre.locals.is_empty() {
-                fibre.locals.end();
+                fibre.end_locals();
                 // Their destructors may have used thread-locals.
                 end_of_fibre(fibre);
             }

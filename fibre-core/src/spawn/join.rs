@@ -7,7 +7,6 @@
 
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::park::{Wait, Waiter, begin_within};
-use crate::sync::unwind_guard::drop_quietly;
 use crate::wait::completion::Completion;
 use crate::wait::limit::Limit;
 use std::any::Any;
@@ -21,7 +20,8 @@ use std::time::Duration;
 pub type Result<T> = std::result::Result<T, Box<dyn Any + Send + 'static>>;
 
 /// The right to wait for a fibre's end and to take its result. Dropping it detaches the fibre,
-/// which runs on; its result is then dropped at its end.
+/// which runs on; its result is then dropped at its end, and its panic told to
+/// [`on_detached_failure`](crate::on_detached_failure).
 ///
 /// ```
 /// let handle = fibre::spawn(|| 6 * 7);
@@ -93,6 +93,12 @@ impl<T> JoinHandle<T> {
     /// around the call: for callers that others borrow from.
     pub(crate) fn join_unbounded(self) -> Result<T> {
         self.refuse_self();
+        self.wait_unbounded();
+        self.take()
+    }
+
+    /// The part of that which waits.
+    fn wait_unbounded(&self) {
         if !self.is_finished() {
             let completion = &self.block().completion;
             let wait = Wait::closed(self.block().awaited_end());
@@ -100,7 +106,6 @@ impl<T> JoinHandle<T> {
             // SAFETY: a completion takes its waiter out before it claims it.
             let _ = unsafe { wait.park(publish, |_| {}) };
         }
-        self.take()
     }
 
     /// Like [`join`](Self::join), but gives the handle back if the fibre has not ended when so much
@@ -271,7 +276,8 @@ impl<T> Drop for JoinHandle<T> {
 /// A [`JoinHandle`] that waits for the fibre's end when it is dropped; made by
 /// [`JoinHandle::join_on_drop`]. Blocks the fibre, or the thread if the caller is not a fibre.
 ///
-/// The result is dropped then; so is the payload of a panic, which the panic hook has reported.
+/// The result is dropped then; so is the payload of a panic, which is told to
+/// [`on_detached_failure`](crate::on_detached_failure).
 /// Cancellation is not noticed. A fibre that drops such a handle of its own is detached: it would
 /// wait for ever.
 ///
@@ -369,8 +375,8 @@ impl<T> Drop for JoinOnDrop<T> {
         if let Some(handle) = self.0.take()
             && !handle.is_callers()
         {
-            // A destructor is not unwound.
-            drop_quietly(handle.join_unbounded());
+            // A destructor is not unwound. The drop of the handle drops the result.
+            handle.wait_unbounded();
         }
     }
 }

@@ -5,6 +5,8 @@
 //! afterwards, because the count lies in the owner's frame.
 
 use crate::fibre::ControlBlock;
+#[cfg(doc)]
+use crate::queue::Link;
 use crate::wait::completion::Completion;
 use crate::wait::waiter::Waiter;
 use std::ptr::NonNull;
@@ -19,20 +21,20 @@ pub(crate) struct Children {
     panicked: AtomicBool,
     /// Whether one has been unwound by its cluster's end.
     unwound: AtomicBool,
-    /// Whether they are firm: nothing unwinds them, as nothing unwinds the owner.
-    firm: bool,
+    /// From what they are exempt, as the owner is; see [`Link`].
+    exemptions: u8,
     /// The completion of the last end.
     ended: Completion,
 }
 
 impl Children {
-    /// No fibre yet, and a body that runs. `firm`: nothing unwinds the owner.
-    pub(crate) fn new(firm: bool) -> Self {
+    /// No fibre yet, and a body that runs, with the exemptions of its owner.
+    pub(crate) fn new(exemptions: u8) -> Self {
         Self {
             pending: AtomicUsize::new(1),
             panicked: AtomicBool::new(false),
             unwound: AtomicBool::new(false),
-            firm,
+            exemptions,
             ended: Completion::new(),
         }
     }
@@ -85,14 +87,14 @@ impl ChildrenRef {
             .fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether nothing unwinds the fibres.
+    /// From what the fibres are exempt.
     ///
     /// # Safety
     ///
     /// As for [`add`](Self::add).
-    pub(crate) unsafe fn is_firm(self) -> bool {
+    pub(crate) unsafe fn exemptions(self) -> u8 {
         // SAFETY: the owner waits until the count is zero.
-        unsafe { self.0.as_ref() }.firm
+        unsafe { self.0.as_ref() }.exemptions
     }
 
     /// Counts the end of a fibre. Each fibre calls it once, as the last thing it does with borrowed

@@ -6,14 +6,18 @@
 
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Reserved, StackTime, block_cache};
 use crate::park;
+use crate::park::scoped::{begin_inherited, inherit, inherit_from};
 use crate::processor::{Processor, spreads_next_spawn};
 use crate::queue::Runnable;
 use crate::ready::record_ready_here;
 use crate::scheduler::domain::Domain;
 use crate::scheduler::fibre_limit::Limit;
+use crate::spawn::abandoned::Abandoned;
 use crate::spawn::body::FibreBody;
-use crate::spawn::ending::end_thread;
+use crate::spawn::detached;
+use crate::spawn::ending::{end_thread, end_values};
 use crate::spawn::join::{JoinHandle, Result};
+use crate::spawn::parents;
 use crate::spawn::scope_count::ChildrenRef;
 use crate::stack::{ClusterCache, Images, Stack, StackError, as_thread, class_of, put_cold};
 use crate::sync::unwind_guard::drop_quietly;
@@ -29,20 +33,6 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
-
-/// The panic payload that a join returns if the fibre's cluster was stopped without waiting for the
-/// fibre any longer; see [`Cluster::stop_within`](crate::Cluster::stop_within). The fibre has not
-/// panicked: it will never run again, and nothing that it has is dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Abandoned;
-
-impl fmt::Display for Abandoned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the fibre was left behind by its cluster, which has been stopped")
-    }
-}
-
-impl std::error::Error for Abandoned {}
 
 /// A fibre's allocation.
 #[repr(C)]
@@ -74,21 +64,20 @@ unsafe impl<F: FnOnce() -> T, T> FibreBody for Task<F, T> {
         let Stage::Closure(closure) = task.stage.replace(Stage::Empty) else {
             unreachable!("a fibre ran twice")
         };
+        if !task.block.locals.is_empty() {
+            begin_inherited();
+        }
         let result = catch_unwind(AssertUnwindSafe(closure));
         end_thread("the end of a fibre");
         if let Err(payload) = &result {
-            tell_of_panic(
-                "fibre",
-                &task.block,
-                task.block.attributes.name(),
-                &**payload,
-            );
+            let name = task.block.attributes.name();
+            // Its scope tells nobody what it was in.
+            let is_alone = task.scope.is_none();
+            tell_of_panic("fibre", &task.block, name, &**payload, is_alone);
         }
-        task.block.locals.end();
+        end_values(&task.block);
         // SAFETY: it has not finished before.
         unsafe { task.finish(result) };
-        // The destructor of an unwanted result may have used some.
-        task.block.locals.end();
     }
 
     unsafe fn fail(this: NonNull<Self>, error: StackError) {
@@ -96,7 +85,7 @@ unsafe impl<F: FnOnce() -> T, T> FibreBody for Task<F, T> {
         // SAFETY: the fibre has not started, and the runtime's reference keeps it.
         let task = unsafe { this.as_ref() };
         drop_quietly(task.stage.replace(Stage::Empty));
-        task.block.locals.end();
+        task.block.end_locals();
         // SAFETY: it has not finished before.
         unsafe { task.finish(Err(Box::new(error))) };
     }
@@ -108,9 +97,10 @@ unsafe impl<F: FnOnce() -> T, T> FibreBody for Task<F, T> {
         if task.scope.is_some() || task.block.completion.is_done() {
             return;
         }
-        std::mem::forget(task.stage.replace(Stage::Empty));
-        // SAFETY: it has not finished before.
-        unsafe { task.finish(Err(Box::new(Abandoned))) };
+        std::mem::forget(task.stage.replace(Stage::Result(Err(Box::new(Abandoned)))));
+        if task.block.completion.finish::<ControlBlock>() == Finished::Unwanted {
+            task.drop_stage();
+        }
     }
 
     unsafe fn take_result(this: NonNull<Self>, place: *mut ()) {
@@ -139,6 +129,8 @@ impl<F, T> Task<F, T> {
         drop(self.stage.replace(Stage::Result(result)));
         if self.block.completion.finish::<ControlBlock>() == Finished::Unwanted {
             self.drop_stage();
+            // The destructor of the result may have used some.
+            self.block.end_locals();
         }
         if let Some(scope) = self.scope {
             // SAFETY: a task counts down once, here.
@@ -149,10 +141,15 @@ impl<F, T> Task<F, T> {
     /// Drops a result that nobody asks for.
     fn drop_stage(&self) {
         let stage = self.stage.replace(Stage::Empty);
-        if let (Stage::Result(Err(payload)), Some(scope)) = (&stage, self.scope) {
-            // SAFETY: the fibre has not been counted down yet; or a handle is being
-            // dropped, which its lifetime keeps inside the scope.
-            unsafe { ChildrenRef::unasked_panic(scope, payload.is::<Cancelled>()) };
+        if let Stage::Result(Err(payload)) = &stage {
+            match self.scope {
+                // SAFETY: the fibre has not been counted down yet; or a handle is being
+                // dropped, which its lifetime keeps inside the scope.
+                Some(scope) => unsafe {
+                    ChildrenRef::unasked_panic(scope, payload.is::<Cancelled>());
+                },
+                None => detached::tell_of_payload(&self.block, &**payload),
+            }
         }
         drop_quietly(stage);
     }
@@ -160,23 +157,26 @@ impl<F, T> Task<F, T> {
 
 /// Counts a panic, and reports which fibre it was in: the panic hook knows the kernel thread only.
 /// Payloads other than texts are left to the joiners: `resume_unwind` with such a payload is how a
-/// fibre ends quietly.
+/// fibre ends quietly. If `is_alone`, another line may tell more of it, if nobody joins it.
 #[cold]
 pub(crate) fn tell_of_panic(
     noun: &str,
     block: &ControlBlock,
     name: Option<&str>,
     payload: &(dyn Any + Send),
+    is_alone: bool,
 ) {
     if payload.is::<Cancelled>() {
         // No panic: a call was unwound because of the fibre's cancellation.
         return;
     }
     Processor::here(|here| here.stats().panics.add(1));
-    let words = payload.downcast_ref::<String>().map(String::as_str);
-    let Some(words) = words.or_else(|| payload.downcast_ref::<&str>().copied()) else {
+    let Some(words) = detached::words_of(payload) else {
         return;
     };
+    if is_alone && block.completion.is_detached() && detached::prints() {
+        return;
+    }
     let mut remarks = name.map(|name| format!(" ({name:?})")).unwrap_or_default();
     block.attributes.with_labels(&mut |labels| {
         remarks.push_str(&format!(" [{labels}]"));
@@ -409,8 +409,8 @@ impl SpawnTarget<'_> {
     /// Queues a fibre, or lets it run.
     #[inline(always)]
     pub(crate) fn put(&self, fibre: Runnable) {
-        if trace::is_on() {
-            record_ready_here(TraceKind::Spawn, fibre.id());
+        if trace::are_spawns_noted() {
+            note_spawn(&fibre);
         }
         match self {
             Self::Here(processor) => processor.place(fibre),
@@ -418,6 +418,16 @@ impl SpawnTarget<'_> {
             Self::There(domain) => domain.place_from_outside(fibre, spreads_next_spawn()),
         }
     }
+}
+
+/// Notes who has spawned a fibre, which is new, for those that want to know it.
+#[cold]
+#[inline(never)]
+fn note_spawn(fibre: &Runnable) {
+    if trace::is_on() {
+        record_ready_here(TraceKind::Spawn, fibre.id());
+    }
+    parents::note(fibre.block());
 }
 
 /// Spawns a fibre in `place`.
@@ -466,6 +476,8 @@ fn admit_block(
     let fibre: FibreRef = memory.cast();
     // SAFETY: fresh memory of a layout that begins with a block.
     unsafe { fibre.write(ControlBlock::new(body, attributes, id, reserved)) };
+    // SAFETY: just written.
+    inherit(unsafe { fibre.as_ref() });
     Ok(fibre)
 }
 
@@ -478,7 +490,7 @@ fn admit_block(
 unsafe fn set_off(place: &SpawnTarget<'_>, fibre: FibreRef, scope: Option<ChildrenRef>) {
     if let Some(scope) = scope {
         // SAFETY: the fibre is new, and has been counted.
-        unsafe { fibre.as_ref().link().set_firm(scope.is_firm()) };
+        unsafe { fibre.as_ref().link().exempt(scope.exemptions()) };
     }
     // SAFETY: the caller's promise.
     unsafe { put_new(place, fibre) };
@@ -540,8 +552,12 @@ where
         stage: Cell::new(Stage::Closure(closure)),
         scope: None,
     });
-    // SAFETY: the fibre is new, and borrows nothing. The second reference is the handle's.
+    // SAFETY: the fibre is new, and borrows nothing. The second reference is the handle's. The
+    // caller does not end meanwhile.
     unsafe {
+        if let Some(caller) = here.running() {
+            inherit_from(caller.as_ref(), &task.as_ref().block);
+        }
         put_new(&place, task.cast());
         Ok(JoinHandle::new(task.cast()))
     }

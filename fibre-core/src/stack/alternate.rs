@@ -1,7 +1,7 @@
 //! The stack that a processor's thread handles signals on: the stack it runs on may be used up.
 
-use super::size::PAGE;
 use std::io;
+use std::ops::Range;
 
 /// A thread's signal stack; taken away again on drop, on the same thread.
 #[derive(Debug)]
@@ -13,12 +13,12 @@ pub(crate) struct AlternateStack {
 
 impl AlternateStack {
     /// Bytes; enough for std's handler behind ours and for AVX-512 state.
-    const SIZE: usize = 16 * PAGE;
+    const SIZE: usize = 64 << 10;
 
     /// Bytes where fibres have thread-locals of their own. Code that wants a large signal stack
     /// makes one in a thread-local, unless the thread has as large a one: the kernel would go on
     /// using it after the fibre has ended.
-    const LARGE: usize = 64 * PAGE;
+    const LARGE: usize = 256 << 10;
 
     /// Gives this thread a signal stack of its own; a large one, if fibres have thread-locals of
     /// their own.
@@ -51,6 +51,13 @@ impl AlternateStack {
             // Made without an allocation; nothing else can be wrong with the stack.
             Err(rustix::io::Errno::NOSYS.into())
         }
+    }
+}
+
+impl AlternateStack {
+    /// Its addresses.
+    pub(crate) fn addresses(&self) -> Range<usize> {
+        self.start.addr()..self.start.addr() + self.size
     }
 }
 

@@ -9,7 +9,7 @@ use super::size::COMMON;
 use super::slab::Stack;
 use super::{decay, pool};
 
-use parking_lot::Mutex;
+use crate::sync::thread_mutex::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 

@@ -10,7 +10,8 @@
 //! get here. If one does get here, the process aborts.
 
 use super::sanitizer::{FakeStack, StackBounds};
-use super::switch::{RawEntry, Switch, call_at};
+use super::switch::arch::{call_at, root};
+use super::switch::{RawEntry, Switch};
 use crate::arch;
 use crate::stack::{OwnerWord, Stack, ThreadBlock};
 use std::cell::Cell;
@@ -93,7 +94,8 @@ impl Suspender {
         // SAFETY: the caller's promise.
         unsafe {
             let context = NonNull::new_unchecked(switch.cast_mut()).cast::<Context>();
-            context.as_ref().away.set(StackBounds::arrive(fake));
+            let away = &context.as_ref().away;
+            away.set(away.get().arrived(fake));
             Self(context)
         }
     }
@@ -159,7 +161,7 @@ impl Context {
     pub(crate) unsafe fn new<E: Entry>(stack: Stack, argument: *const ()) -> Self {
         Self {
             // SAFETY: the stack is ours, with nothing on it.
-            switch: unsafe { Switch::prepare::<Whole<E>>(stack.base().get(), argument) },
+            switch: unsafe { Switch::prepare(stack.base().get(), argument, root::<Whole<E>>) },
             away: Cell::new(StackBounds::of(&stack)),
             stack,
         }
@@ -175,7 +177,7 @@ impl Context {
         let fake = self.away.get().announce();
         // SAFETY: the caller's promise; a computation hands over the number of an action.
         let action = unsafe { Action::of(Switch::resume(ptr::from_ref(self).cast())) };
-        self.away.set(StackBounds::arrive(fake));
+        self.away.set(self.away.get().arrived(fake));
         action
     }
 
@@ -192,29 +194,49 @@ impl Context {
     ) -> Self {
         Self {
             // SAFETY: the stack is ours, with nothing on it below this address.
-            switch: unsafe { Switch::prepare::<Whole<E>>(block.base(), argument) },
-            away: Cell::new(StackBounds::of(&stack)),
+            switch: unsafe { Switch::prepare(block.base(), argument, root::<Whole<E>>) },
+            away: Cell::new(StackBounds::silent()),
             stack,
         }
     }
 
-    /// Runs a computation with a thread block until it suspends or ends. `ready` and `processor`
-    /// are what it finds as its thread's words meanwhile.
+    /// Makes the calling thread, with its own block at `carrier`, the thread that the computation
+    /// is to the language. `ready` and `processor` are what it finds as its thread's words.
     ///
     /// # Safety
     ///
-    /// As for [`resume`](Self::resume); it was made by [`new_as_thread`](Self::new_as_thread).
+    /// It was made by [`new_as_thread`](Self::new_as_thread), does not run, and is resumed by
+    /// nobody else, until the thread pointer is written anew. The caller has kept no address of a
+    /// thread-local.
     #[inline(always)]
-    pub(crate) unsafe fn resume_as_thread(&self, ready: *const (), processor: *const ()) -> Action {
+    pub(crate) unsafe fn become_thread(
+        &self,
+        ready: *const (),
+        processor: *const (),
+        carrier: usize,
+    ) {
         // SAFETY: the stack has a block; nobody uses that while the computation does not run.
         unsafe {
             let block = self.stack.thread_block();
-            block.set_current(ready, processor, arch::thread_pointer());
-            let pointer = block.thread_pointer();
-            Action::of(Switch::resume_as_thread(
-                ptr::from_ref(self).cast(),
-                pointer,
-            ))
+            block.set_current(ready, processor, carrier);
+            arch::set_thread_pointer(block.thread_pointer());
+        }
+    }
+
+    /// Runs a computation with a thread block until it suspends or ends, as its thread.
+    ///
+    /// # Safety
+    ///
+    /// As for [`resume`](Self::resume) and [`become_thread`](Self::become_thread).
+    #[inline(always)]
+    pub(crate) unsafe fn resume_as_thread(&self, ready: *const (), processor: *const ()) -> Action {
+        let carrier = arch::thread_pointer();
+        // SAFETY: passed on; then it is the calling thread's own block again.
+        unsafe {
+            self.become_thread(ready, processor, carrier);
+            let action = self.resume();
+            arch::set_thread_pointer(carrier);
+            action
         }
     }
 

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use super::super::switch::arch::testing::{changed_by, clear_aligned};
 use super::super::{class_of, put_cold, take_one};
 use super::*;
-use std::arch::{asm, naked_asm};
 use std::backtrace::Backtrace;
 use std::hint::black_box;
 
@@ -60,68 +60,6 @@ fn leave(suspender: &mut Suspender, action: Action) {
     *suspender = unsafe { suspender.suspend(action) };
 }
 
-/// Calls `f(data)` with all registers filled that a function keeps for its caller, and returns how
-/// many of them it has changed.
-#[unsafe(naked)]
-unsafe extern "C" fn changed_by(
-    data: *mut (),
-    f: unsafe extern "C" fn(*mut ()),
-    seed: usize,
-) -> usize {
-    naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "push rdx",
-        "mov rax, rsi",
-        "lea rbx, [rdx + 1]",
-        "lea rbp, [rdx + 2]",
-        "lea r12, [rdx + 3]",
-        "lea r13, [rdx + 4]",
-        "lea r14, [rdx + 5]",
-        "lea r15, [rdx + 6]",
-        "call rax",
-        "pop rdx",
-        // Each of them is its number now, if nothing has changed it.
-        "sub rbx, rdx",
-        "sub rbp, rdx",
-        "sub r12, rdx",
-        "sub r13, rdx",
-        "sub r14, rdx",
-        "sub r15, rdx",
-        "xor eax, eax",
-        "xor ecx, ecx",
-        "cmp rbx, 1",
-        "setne cl",
-        "add eax, ecx",
-        "cmp rbp, 2",
-        "setne cl",
-        "add eax, ecx",
-        "cmp r12, 3",
-        "setne cl",
-        "add eax, ecx",
-        "cmp r13, 4",
-        "setne cl",
-        "add eax, ecx",
-        "cmp r14, 5",
-        "setne cl",
-        "add eax, ecx",
-        "cmp r15, 6",
-        "setne cl",
-        "add eax, ecx",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-    )
-}
-
 /// Resumes the context that the pointer points to.
 unsafe extern "C" fn resumes(context: *mut ()) {
     // SAFETY: the test passes one.
@@ -166,9 +104,7 @@ fn stack_is_aligned() -> bool {
     let mut vector = black_box(Vector([1; 16]));
     let place = &raw mut vector;
     // SAFETY: memory of the vector's size.
-    unsafe {
-        asm!("xorps xmm0, xmm0", "movaps [{place}], xmm0", place = in(reg) place, out("xmm0") _);
-    }
+    unsafe { clear_aligned(place.cast()) };
     black_box(&vector).0 == [0; 16] && place.addr().is_multiple_of(16)
 }
 
@@ -400,7 +336,8 @@ fn a_walk_ends_at_the_root() {
     with_context(program, resumes_for_the_walk);
     put_cold(lent);
     for walk in &walks {
-        assert!(walk.contains("stack::switch::root"), "{walk}");
+        assert!(walk.contains("stack::switch::arch::"), "{walk}");
+        assert!(walk.contains("::root"), "{walk}");
         assert!(!walk.contains("resumes_for_the_walk"), "{walk}");
     }
     assert!(walks[1].contains("walks_on_a_stack_that_was_lent"));

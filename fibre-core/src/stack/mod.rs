@@ -65,11 +65,11 @@ pub use overflow::on_stack_overflow;
 pub(crate) use overflow::{Fibre, OverflowHook, install as install_overflow_report};
 pub(crate) use pool::{put_cold, take_one};
 pub(crate) use size::{DEFAULT_STACK_SIZE, class_of, round_size};
-pub use size::{GUARD_SIZE, MIN_STACK_SIZE};
+pub use size::{GUARD_SIZE, MIN_STACK_SIZE, page_size};
 pub(crate) use slab::{OwnerWord, Stack};
 pub(crate) use statistics::stack_counts;
 pub use statistics::{StackClass, StackCounts, ThreadBlockCounts, stack_statistics};
-pub(crate) use statistics::{bounds_at, depth_at};
+pub(crate) use statistics::{bounds_at, depth_at, owned_stacks};
 pub(crate) use thread_block::{
     BlockEvent, DEPARTED_PLACE, Images, ThreadBlock, as_thread, end_of_thread, end_thread_locals,
     forget_values, listen as listen_to_blocks, prepare as prepare_threads, reset_thread,

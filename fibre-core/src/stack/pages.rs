@@ -5,14 +5,14 @@
 //! the kernel when a stack leaves its processor. Asking the kernel whether there *are* any costs
 //! three times as much as giving them back unasked.
 
-use super::size::{CLASSES, PAGE};
+use super::size::{CLASSES, page_size};
 use super::slab::Stack;
 use super::system::{self, Advice, PIECES, Piece};
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes at the top of a warm stack that keep their pages: what nearly every fibre touches.
-const KEPT: usize = 2 * PAGE;
+const KEPT: usize = 8192;
 
 /// Pages in a row that are not in memory; nothing is looked for below them: more than a frame has,
 /// and what is looked at in one call.
@@ -33,8 +33,9 @@ pub(super) fn release_deep(stacks: &[Stack]) {
 fn kept(stack: &Stack) -> usize {
     stack
         .kept_for_block()
-        .next_multiple_of(PAGE)
-        .clamp(KEPT, stack.length())
+        .max(KEPT)
+        .next_multiple_of(page_size())
+        .min(stack.length())
 }
 
 /// Gives all pages of stacks back: they become cold, and read as zeros.
@@ -48,8 +49,8 @@ pub(super) fn release_all(stacks: &[Stack]) {
 /// Fetches the top pages of cold stacks, which costs less than one fault for each.
 pub(super) fn warm(stacks: &[Stack]) {
     each(stacks, Advice::Populate, |stack| Piece {
-        start: stack.guard().end + stack.length() - PAGE,
-        length: PAGE,
+        start: stack.guard().end + stack.length() - page_size(),
+        length: page_size(),
     });
 }
 
@@ -127,18 +128,18 @@ fn look_down(
 ) -> (usize, usize) {
     let mut window = [0_u8; GAP];
     let (mut lowest, mut resident, mut absent) = (base, 0, 0);
-    let mut end = base.next_multiple_of(PAGE);
+    let mut end = base.next_multiple_of(page_size());
     while end > bottom && absent < GAP {
-        let pages = &mut window[..GAP.min((end - bottom) / PAGE)];
-        let length = pages.len() * PAGE;
+        let pages = &mut window[..GAP.min((end - bottom) / page_size())];
+        let length = pages.len() * page_size();
         end -= length;
         let looked = residence(Piece { start: end, length }, pages);
         let is_there = |page: &u8| looked.is_ok() && page & 1 != 0;
         match pages.iter().position(is_there) {
-            Some(first) => (lowest, absent) = (end + first * PAGE, first),
+            Some(first) => (lowest, absent) = (end + first * page_size(), first),
             None => absent += pages.len(),
         }
-        resident += pages.iter().filter(|page| is_there(page)).count() * PAGE;
+        resident += pages.iter().filter(|page| is_there(page)).count() * page_size();
     }
     (base.saturating_sub(lowest), resident)
 }
@@ -154,11 +155,11 @@ mod tests {
         let base = bottom + size - 16;
         let mut asked = 0;
         let found = look_down(bottom, base, |piece, pages| {
-            assert_eq!(piece.length, pages.len() * PAGE);
+            assert_eq!(piece.length, pages.len() * page_size());
             assert!(piece.start >= bottom && piece.start + piece.length <= bottom + size);
             asked += pages.len();
             for (index, page) in pages.iter_mut().enumerate() {
-                let from_top = (bottom + size - piece.start) / PAGE - 1 - index;
+                let from_top = (bottom + size - piece.start) / page_size() - 1 - index;
                 *page = u8::from(there.contains(&from_top));
             }
             Ok(())
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_has_been_touched_is_found() {
-        let page = |count: usize| count * PAGE;
+        let page = |count: usize| count * page_size();
         for size in [8, 64, 65, 1000, 1 << 24].map(page) {
             assert_eq!(look(size, &[]).0, (0, 0));
             assert_eq!(look(size, &[0]).0, (page(1) - 16, page(1)));
@@ -185,9 +186,12 @@ mod tests {
     fn what_is_only_reserved_is_not_looked_at() {
         for bits in [20, 36, 44] {
             for used in [0, 1, 10, 1000, 5000] {
-                let pages: Vec<usize> = (0..used.min((1 << bits) / PAGE)).collect();
+                let pages: Vec<usize> = (0..used.min((1 << bits) / page_size())).collect();
                 let ((depth, _), asked) = look(1 << bits, &pages);
-                assert_eq!(depth.next_multiple_of(PAGE), pages.len() * PAGE);
+                assert_eq!(
+                    depth.next_multiple_of(page_size()),
+                    pages.len() * page_size()
+                );
                 assert!(asked <= pages.len() + 2 * GAP, "2^{bits}, {used}: {asked}");
             }
         }

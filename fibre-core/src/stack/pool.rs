@@ -15,7 +15,7 @@ use super::size::CLASSES;
 use super::slab::{COLOURS, STACKS_PER_SLAB, Slab, Stack, slab_length};
 use super::system::{self, Advice};
 use super::{guard, pages, thread_block};
-use parking_lot::Mutex;
+use crate::sync::thread_mutex::Mutex;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicU64, Ordering};
 

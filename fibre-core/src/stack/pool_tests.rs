@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use super::super::size::{GUARD_SIZE, PAGE, class_of};
+use super::super::size::{GUARD_SIZE, class_of, page_size};
 use super::super::slab;
 use super::super::system::{Call, faults};
 use super::*;
@@ -21,7 +21,8 @@ fn stacks_are_apart_coloured_and_reused() {
     let class = class_of(48 * 1024);
     let stacks = take_all(class, 70);
     let mut bases: Vec<usize> = stacks.iter().map(|stack| stack.base().get()).collect();
-    let colours: std::collections::HashSet<usize> = bases.iter().map(|base| base % PAGE).collect();
+    let colours: std::collections::HashSet<usize> =
+        bases.iter().map(|base| base % page_size()).collect();
     assert!(colours.len() >= COLOURS, "only {} colours", colours.len());
     bases.sort_unstable();
     assert!(bases.windows(2).all(|pair| pair[1] - pair[0] >= GUARD_SIZE));
@@ -258,5 +259,5 @@ fn is_untouchable(memory: std::ops::Range<usize>) -> bool {
         let read = unsafe { libc::process_vm_readv(libc::getpid(), &into, 1, &from, 1, 0) };
         read == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
     };
-    !memory.is_empty() && memory.step_by(PAGE).all(is_refused)
+    !memory.is_empty() && memory.step_by(page_size()).all(is_refused)
 }

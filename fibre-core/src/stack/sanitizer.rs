@@ -8,6 +8,9 @@
 //! Fake stacks that hold locals (`detect_stack_use_after_return`) must be off: when a flow leaves
 //! for good, its fake stack is freed before its last function has returned.
 //!
+//! A fibre with a thread control block of its own is a thread to the sanitizer, which knows its
+//! stack by that. The thread pointer changes with the stack, so such switches are *silent*.
+//!
 //! Without the feature `sanitizer`, all of this is empty.
 
 #[cfg(feature = "sanitizer")]
@@ -35,7 +38,7 @@ mod told {
         );
     }
 
-    /// Where the stack of the flow lies that does not run.
+    /// Where the stack of the flow lies that does not run; without size if switches are silent.
     #[derive(Debug, Clone, Copy)]
     pub(in crate::stack) struct StackBounds {
         bottom: *const c_void,
@@ -62,8 +65,19 @@ mod told {
             }
         }
 
+        /// The bounds of two flows with silent switches.
+        pub(in crate::stack) const fn silent() -> Self {
+            Self {
+                bottom: ptr::null(),
+                size: 0,
+            }
+        }
+
         /// Announces a switch to this stack.
         pub(in crate::stack) fn announce(self) -> FakeStack {
+            if self.size == 0 {
+                return FakeStack::none();
+            }
             let mut save = ptr::null_mut();
             // SAFETY: a switch to this stack follows.
             unsafe { __sanitizer_start_switch_fiber(&raw mut save, self.bottom, self.size) };
@@ -72,8 +86,19 @@ mod told {
 
         /// Announces a switch to this stack from a flow that does not come back.
         pub(in crate::stack) fn announce_end(self) {
+            if self.size == 0 {
+                return;
+            }
             // SAFETY: as above.
             unsafe { __sanitizer_start_switch_fiber(ptr::null_mut(), self.bottom, self.size) };
+        }
+
+        /// [`arrive`](Self::arrive) by a switch between two flows with these bounds.
+        pub(in crate::stack) fn arrived(self, fake: FakeStack) -> Self {
+            match self.size {
+                0 => self,
+                _ => Self::arrive(fake),
+            }
         }
 
         /// Says that a switch has been made; returns the stack that was left.
@@ -111,8 +136,18 @@ mod untold {
         }
 
         #[inline(always)]
+        pub(in crate::stack) const fn silent() -> Self {
+            Self
+        }
+
+        #[inline(always)]
         pub(in crate::stack) fn announce(self) -> FakeStack {
             FakeStack
+        }
+
+        #[inline(always)]
+        pub(in crate::stack) fn arrived(self, _save: FakeStack) -> Self {
+            Self
         }
 
         #[inline(always)]

@@ -1,5 +1,7 @@
 //! The sizes of stacks, and their classes.
 
+use crate::arch;
+
 /// Bytes below each stack that fault.
 pub const GUARD_SIZE: usize = 64 * 1024;
 
@@ -39,9 +41,12 @@ pub(super) fn class_size(class: usize) -> usize {
     MIN_STACK_SIZE << class
 }
 
-/// The page size, the only one that x86-64 has. Sizes, guards and the room above stacks are
-/// multiples of it.
-pub(super) const PAGE: usize = 4096;
+/// The page size. Guards, and what the kernel is told of stacks, are multiples of it.
+#[inline(always)]
+#[must_use]
+pub fn page_size() -> usize {
+    arch::page_size()
+}
 
 #[cfg(test)]
 mod tests {

@@ -18,7 +18,7 @@
 //!    stacks. So it stays while a caller holds the lock, and while one of its stacks is outside of
 //!    the pool.
 
-use super::size::{GUARD_SIZE, PAGE, class_size};
+use super::size::{GUARD_SIZE, class_size, page_size};
 use super::system::Piece;
 use std::alloc::{Layout, alloc};
 use std::num::NonZeroUsize;
@@ -42,7 +42,7 @@ const OWNER_WORD: usize = 16;
 
 /// Bytes at the top of each stack that come on top of the size that was asked for: owner word,
 /// colour, and the runtime's frames below the base: at least [`ENTRY`] are left for these.
-const HEADROOM: usize = PAGE;
+const HEADROOM: usize = 4096;
 
 /// Bytes for the frames between a stack's base and the function that the fibre is to run.
 pub(super) const ENTRY: usize = HEADROOM - COLOURS * 64 - OWNER_WORD;
@@ -120,7 +120,7 @@ impl Slab {
 
     /// Bytes from one stack to the next.
     fn stride(&self) -> usize {
-        GUARD_SIZE + self.stack_size() + HEADROOM
+        GUARD_SIZE + length(self.class)
     }
 
     /// How many stacks it has room for.
@@ -179,15 +179,25 @@ impl Slab {
     }
 }
 
+/// The bytes between the guard of a stack of this class and what lies above it: whole pages.
+fn length(class: usize) -> usize {
+    let length = class_size(class) + HEADROOM;
+    // Where pages are no larger than the headroom, it is a multiple of them.
+    match page_size() {
+        ..=HEADROOM => length,
+        page => length.next_multiple_of(page),
+    }
+}
+
 /// How many stacks a slab of this class holds, even if as many bytes as one needs do not exist.
 fn capacity(class: usize) -> usize {
-    let stride = class_size(class).saturating_add(GUARD_SIZE + HEADROOM);
+    let stride = length(class).saturating_add(GUARD_SIZE);
     (SLAB_LENGTH / stride).clamp(1, STACKS_PER_SLAB)
 }
 
 /// Bytes of a slab of this class; `None`: more than there are addresses.
 pub(super) fn slab_length(class: usize) -> Option<usize> {
-    let stride = class_size(class).checked_add(GUARD_SIZE + HEADROOM)?;
+    let stride = length(class).checked_add(GUARD_SIZE)?;
     stride.checked_mul(capacity(class))
 }
 
@@ -245,7 +255,7 @@ impl Stack {
     /// The bytes between its guard and what lies above it.
     #[must_use]
     pub(crate) fn length(&self) -> usize {
-        self.slab.stack_size() + HEADROOM
+        length(self.slab.class)
     }
 
     /// The stack as a word, which is more than [`STACKS_PER_SLAB`].

@@ -161,6 +161,26 @@ pub(crate) fn bounds_at(address: usize) -> Option<Range<usize>> {
     Some(stack.guard().end..stack.base().get())
 }
 
+/// Shows all mappings of stacks, and in each the stacks that fibres are on, with what lies above
+/// them. Takes no lock and no memory. No mapping may come or go meanwhile.
+pub(crate) fn owned_stacks(f: &mut dyn FnMut(Range<usize>, Option<Range<usize>>)) {
+    for slab in slab::all() {
+        let whole = slab.whole();
+        if whole.start == 0 {
+            continue;
+        }
+        let all = whole.start..whole.start + whole.length;
+        f(all.clone(), None);
+        for index in 0..slab.made.load(Ordering::Relaxed).min(slab.capacity()) {
+            // SAFETY: the caller's promise that the mapping stays.
+            if !unsafe { slab.owner(index) }.is_null() {
+                let stack: Stack = slab.stack(index);
+                f(all.clone(), Some(stack.guard().end..stack.base().get()));
+            }
+        }
+    }
+}
+
 /// How deep the stack that this address lies on has been used; `None`: on none of ours.
 pub(crate) fn depth_at(address: usize) -> Option<usize> {
     let (slab, index) = slab::find(address)?;

@@ -140,7 +140,7 @@ pub(super) unsafe fn advise_each(pieces: &[Piece], advice: Advice) -> Result<(),
 
 /// Reports for each page of `piece` whether it is in memory (bit 0). `pages` has a byte for each.
 pub(super) fn residence(piece: Piece, pages: &mut [u8]) -> Result<(), Errno> {
-    debug_assert!(pages.len() * super::size::PAGE >= piece.length);
+    debug_assert!(pages.len() * super::size::page_size() >= piece.length);
     let place = pages.as_mut_ptr().expose_provenance();
     let arguments = [piece.start, piece.length, place, 0, 0, 0];
     // SAFETY: only writes to `pages`, which is long enough; fails on what is not mapped.
@@ -198,7 +198,7 @@ mod faults {
 #[cfg(test)]
 pub(crate) mod faults {
     use super::{Call, Errno};
-    use parking_lot::{Mutex, MutexGuard};
+    use crate::sync::thread_mutex::{Mutex, MutexGuard};
 
     /// The calls that fail from now on, how many of them still succeed first, and how they fail.
     static FAULTS: Mutex<Vec<(Call, usize, Errno)>> = Mutex::new(Vec::new());
@@ -251,7 +251,7 @@ pub(crate) mod faults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::size::PAGE;
+    use crate::stack::size::page_size;
 
     /// Whether `/proc/self/maps` says so of the memory at this address.
     fn is_shown(address: usize, name: &str) -> bool {
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn memory_of_stacks_is_named_where_the_kernel_has_names() {
         let _turn = faults::turn();
-        let length = 3 * PAGE;
+        let length = 3 * page_size();
         let start = map(length).unwrap();
         name(Piece { start, length });
         let named = is_shown(start, "[anon:fibre stacks]");

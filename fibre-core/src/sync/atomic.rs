@@ -80,7 +80,7 @@ mod real {
     use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
     use std::time::{Duration, Instant};
 
-    pub use parking_lot::{Mutex, MutexGuard};
+    pub use crate::sync::thread_mutex::{Mutex, MutexGuard};
     pub use std::cell::Cell;
 
     /// Whether a model has planted this fault, which it names. Outside of models none has, and the

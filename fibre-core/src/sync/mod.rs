@@ -4,6 +4,7 @@
 //! * `short_lock`: a lock for a few instructions;
 //! * `asymmetric`: access to what its owner may take away, at the visitor's cost;
 //! * `readers`: reads of data that a processor changes between two fibres;
+//! * `thread_mutex`: a lock that blocks the kernel thread, whatever the program's names do;
 //! * `segmented`: a table that grows and never moves;
 //! * `faults`: names of the faults that models plant;
 //! * `unwind_guard`: keeps destructors' panics from going on where they must not;
@@ -19,6 +20,7 @@ pub mod readers;
 #[cfg(not(loom))]
 pub mod segmented;
 pub mod short_lock;
+pub mod thread_mutex;
 #[cfg_attr(loom, path = "model/twins.rs")]
 mod twins;
 pub mod unwind_guard;

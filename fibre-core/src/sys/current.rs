@@ -22,6 +22,8 @@ use std::ptr;
 struct Current {
     /// Its own fibre-local values; null if it has none.
     locals: Cell<*const ()>,
+    /// What scoped values are bound for it, apart from its fibres; null if there are none.
+    bindings: Cell<*mut ()>,
     /// The thread's number; zero until it is first asked for.
     number: Cell<u64>,
     /// Whether the runtime has started the thread.
@@ -34,6 +36,8 @@ struct Current {
     spreads: Cell<bool>,
     /// Whether a fibre has had it block what the program blocks, to exec.
     hears: Cell<bool>,
+    /// Whether what it calls of the C library is the system's own: see `plain_thread`.
+    plain: Cell<bool>,
 }
 
 /// Calls a function when the thread ends.
@@ -52,12 +56,14 @@ thread_local! {
     static CURRENT: Current = const {
         Current {
             locals: Cell::new(ptr::null()),
+            bindings: Cell::new(ptr::null_mut()),
             number: Cell::new(0),
             own: Cell::new(false),
             deferred: Cell::new(ptr::null()),
             shields: Cell::new(0),
             spreads: Cell::new(false),
             hears: Cell::new(false),
+            plain: Cell::new(false),
         }
     };
 
@@ -112,6 +118,22 @@ pub(crate) fn locals() -> *const () {
 pub(crate) fn set_locals(locals: *const ()) {
     CURRENT.with(|current| current.locals.set(locals));
     opaque();
+}
+
+/// What is bound for this thread, apart from its fibres, or null.
+#[inline(never)]
+pub(crate) fn bindings() -> *mut () {
+    let bindings = CURRENT.with(|current| current.bindings.get());
+    opaque();
+    bindings
+}
+
+/// Binds something else for this thread, and returns what was bound before.
+#[inline(never)]
+pub(crate) fn replace_bindings(bindings: *mut ()) -> *mut () {
+    let before = CURRENT.with(|current| current.bindings.replace(bindings));
+    opaque();
+    before
 }
 
 /// Calls a function when this thread ends, as std does for thread-locals: also at an exit of the
@@ -175,6 +197,22 @@ pub(crate) fn set_hears(hears: bool) -> bool {
 #[inline(never)]
 pub(crate) fn set_spreads(spreads: bool) -> bool {
     let before = CURRENT.with(|current| current.spreads.replace(spreads));
+    opaque();
+    before
+}
+
+/// Whether what this thread calls of the C library is the system's own.
+#[inline(never)]
+pub(crate) fn is_plain() -> bool {
+    let plain = CURRENT.with(|current| current.plain.get());
+    opaque();
+    plain
+}
+
+/// Sets that, and returns what was set before.
+#[inline(never)]
+pub(crate) fn set_plain(plain: bool) -> bool {
+    let before = CURRENT.with(|current| current.plain.replace(plain));
     opaque();
     before
 }

@@ -27,6 +27,7 @@
 //! with.
 
 use crate::sys::current;
+use crate::sys::plain_thread::PlainThread;
 use crate::sys::signal_mask::SignalMask;
 use crate::sys::stderr;
 use crate::sys::unusual;
@@ -278,6 +279,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
+    let _plain = PlainThread::begin();
     builder.spawn(|| {
         take_signals_of_program();
         f()

@@ -9,6 +9,7 @@
 //! * `environment`: environment variables, unless somebody with fewer rights has set them;
 //! * `fork`: the runtime is dead in a forked child, and says so;
 //! * `modules`: the program, and the libraries that are loaded;
+//! * `plain_thread`: the runtime's own calls of the C library are the system's;
 //! * `stderr`: one line on standard error;
 //! * `syscall`: a system call by instruction;
 //! * `unusual`: whether ends of fibres are unusual.
@@ -20,6 +21,7 @@ pub(crate) mod fork;
 pub(crate) mod modules;
 pub(crate) mod numbers;
 pub(crate) mod panic_count;
+pub(crate) mod plain_thread;
 mod platform;
 pub(crate) mod signal_mask;
 pub(crate) mod stderr;

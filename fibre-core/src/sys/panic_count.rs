@@ -24,6 +24,7 @@
 use crate::arch;
 use crate::sys::current;
 use crate::sys::modules;
+use crate::sys::plain_thread::PlainThread;
 use crate::sys::signal_mask::SignalMask;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -157,7 +158,7 @@ fn seek() -> Option<isize> {
 
 /// Looks for the place on a thread that does not panic; `None` also if there can be no thread.
 fn on_a_thread() -> Option<isize> {
-    let _quiet = SignalMask::asynchronous();
+    let (_quiet, _plain) = (SignalMask::asynchronous(), PlainThread::begin());
     let thread = thread::Builder::new().spawn(find_by_trying);
     thread.ok()?.join().ok().flatten()
 }

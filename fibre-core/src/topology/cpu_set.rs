@@ -65,7 +65,7 @@ impl CpuSet {
     /// # Errors
     ///
     /// As for [`of_thread`](Self::of_thread).
-    pub(crate) fn of_program() -> io::Result<Self> {
+    pub fn of_program() -> io::Result<Self> {
         static FIRST: OnceLock<CpuSet> = OnceLock::new();
         match FIRST.get() {
             Some(first) if !current::processor().is_null() => Ok(first.clone()),
@@ -241,14 +241,6 @@ pub(crate) fn each(cpus: impl IntoIterator<Item = usize>) -> Vec<CpuSet> {
 mod tests {
     use super::*;
 
-    /// A xorshift generator: choices that are the same in every run.
-    fn random(state: &mut u64, below: u64) -> usize {
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        (*state % below) as usize
-    }
-
     #[test]
     fn reads_what_kernels_write() {
         for (text, numbers) in [
@@ -281,14 +273,14 @@ mod tests {
     /// Writing and reading is the identity; no text makes the reader panic.
     #[test]
     fn random_sets_and_texts() {
-        let mut state = 0x9e37_79b9_7f4a_7c15;
+        let mut random = fastrand::Rng::with_seed(1);
         for _ in 0..2000 {
-            let size = random(&mut state, 40);
-            let set: CpuSet = (0..size).map(|_| random(&mut state, 64)).collect();
+            let size = random.usize(..40);
+            let set: CpuSet = (0..size).map(|_| random.usize(..64)).collect();
             assert_eq!(set.to_string().parse::<CpuSet>().unwrap(), set);
-            let length = random(&mut state, 12);
+            let length = random.usize(..12);
             let text: String = (0..length)
-                .map(|_| char::from(b"0123456789-, \nx+"[random(&mut state, 16)]))
+                .map(|_| char::from(b"0123456789-, \nx+"[random.usize(..16)]))
                 .collect();
             if let Ok(set) = text.parse::<CpuSet>() {
                 assert_eq!(set.to_string().parse::<CpuSet>().unwrap(), set, "{text:?}");

@@ -1,7 +1,8 @@
 //! How many processors this process may use.
 //!
 //! The smaller of two numbers: the CPUs in the affinity mask, and the CPU quota of
-//! the control group and all its ancestors, rounded up. At least one.
+//! the control group and all its ancestors, rounded up. At least one. (std rounds a quota down, and
+//! a crate for `/proc` reads none of `/sys`.)
 
 use super::cpu_set::CpuSet;
 use std::fs;

@@ -30,7 +30,7 @@ pub use event::TraceKind;
 pub(crate) use event::of_rescue;
 pub use names::trace_names;
 pub(crate) use names::{forget_name, keep_name};
-pub(crate) use record::{begin, is_on, new_track, on_plain_thread};
+pub(crate) use record::{are_spawns_noted, begin, is_on, new_track, note_spawns, on_plain_thread};
 pub use record::{trace_clock, trace_setting, trace_tracks};
 pub use track::TraceTrack;
 pub(crate) use track::{TracePhase, Track};

@@ -4,7 +4,7 @@
 //! kept while their fibres live, and some names of ended fibres, too. Fibres without names, which
 //! most are, touch nothing here.
 
-use parking_lot::Mutex;
+use crate::sync::thread_mutex::Mutex;
 use std::collections::{HashMap, VecDeque};
 
 /// How many ended fibres keep their names.

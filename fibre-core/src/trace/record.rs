@@ -10,9 +10,9 @@
 use super::clock::{self, TraceClock};
 use super::track::{TraceTrack, Track};
 use crate::config::trace_setting::TraceSetting;
+use crate::sync::thread_mutex::Mutex;
 use crate::sync::{SPIN_LIMIT, spin_hint};
 use crate::sys::numbers::kernel_thread;
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -24,6 +24,9 @@ const EVENT: usize = 16;
 
 /// Whether events are recorded. Written once, before the first processor begins.
 static ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether anybody wants to know of spawns. Written before the first processor begins.
+static SPAWNS_NOTED: AtomicBool = AtomicBool::new(false);
 
 /// The recording, if there is any.
 static RECORDING: OnceLock<Option<Recording>> = OnceLock::new();
@@ -55,8 +58,20 @@ pub(crate) fn begin() {
             setting,
         };
         ON.store(true, Ordering::Relaxed);
+        note_spawns();
         Some(recording)
     });
+}
+
+/// Has spawns noted from now on. Before the first processor begins.
+pub(crate) fn note_spawns() {
+    SPAWNS_NOTED.store(true, Ordering::Relaxed);
+}
+
+/// Whether spawns are noted: as events, or beside the fibres. One flag, so that a spawn looks once.
+#[inline(always)]
+pub(crate) fn are_spawns_noted() -> bool {
+    SPAWNS_NOTED.load(Ordering::Relaxed)
 }
 
 /// Whether events are recorded.

@@ -80,6 +80,11 @@ impl Completion {
         self.0.load(Ordering::Acquire) == DONE
     }
 
+    /// Whether nobody will ever ask.
+    pub fn is_detached(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == DETACHED
+    }
+
     /// Makes it happen and wakes the waiter. Called once; does not touch `self` after others can
     /// see it.
     pub fn finish<F: Wakeable>(&self) -> Finished {

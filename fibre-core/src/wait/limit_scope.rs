@@ -25,9 +25,9 @@
 //!    unwound to the scopes outside.
 //! 4. [`are_used`] is true from before the first scope on. Until then no wait looks for a scope.
 
+use crate::sync::thread_mutex::Mutex;
 use crate::sys::panic_count::Panics;
 use crate::wait::limit::Limit;
-use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};

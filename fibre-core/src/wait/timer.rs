@@ -28,9 +28,9 @@
 //! out, under the lock, before the frame ends. The timer claims waiters under the lock and resumes
 //! them after it.
 
+use crate::sync::thread_mutex::Mutex;
 use crate::wait::waiter::{Resume, Waiter, Wakeable};
 use crate::wait::wall_clock::WallTime;
-use parking_lot::Mutex;
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -544,13 +544,8 @@ mod tests {
     /// ones, and of many that are equal.
     #[test]
     fn behaves_like_a_sorted_set() {
-        let mut state = 0x2545_f491_4f6c_dd1d_u64;
-        let mut random = |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut numbers = fastrand::Rng::with_seed(1);
+        let mut random = |below: u64| numbers.u64(..below);
         let parker = ThreadParker::new();
         for round in 0..15 {
             let wait = || Wait {

@@ -1,12 +1,13 @@
 //! What a fibre or thread waits for, in one word.
 //!
 //! ```text
-//!   bit 63       62 … 16                               15 … 8                7 … 0
-//!   a number?    address of the object, or its number  place of the owner    kind
+//!   bit 63       62 … 16                               15 … 8                7        6      5 … 0
+//!   a number?    address of the object, or its number  place of the owner    closed   away   kind
 //! ```
 //!
-//! The highest bit of the kind says that the wait is *closed*: only its object ends it. A fibre
-//! notes that with the word, and readers get the word without it.
+//! A *closed* wait is one that only its object ends. A fibre that waits *away* may go on on another
+//! processor than the one that it waits on. A fibre notes both with the word, and readers get the
+//! word without them.
 //!
 //! The owner is a number in the object: it names the fibre or thread that has the object, and so
 //! must let the waiting side go on. Its place is counted in words from the address, plus one; zero
@@ -24,6 +25,8 @@ const ADDRESS_SHIFT: u32 = 16;
 const OWNER_SHIFT: u32 = 8;
 /// The wait is closed.
 const CLOSED: u64 = 1 << 7;
+/// The fibre may go on on another processor.
+const AWAY: u64 = 1 << 6;
 /// It has a number, and no address.
 const NUMBERED: u64 = 1 << 63;
 
@@ -214,7 +217,7 @@ impl WaitObject {
     /// What kind of object it is.
     #[must_use]
     pub fn kind(self) -> WaitKind {
-        let number = (self.0 & (CLOSED - 1)) as usize;
+        let number = (self.0 & (AWAY - 1)) as usize;
         let kind = WaitKind::ALL.get(number.wrapping_sub(1));
         kind.copied().unwrap_or(WaitKind::Other)
     }
@@ -252,9 +255,20 @@ impl WaitObject {
         self.0 & CLOSED != 0
     }
 
+    /// The same for a fibre that may go on on another processor.
+    #[inline]
+    pub(crate) fn away(self) -> Self {
+        Self(self.0 | AWAY)
+    }
+
+    /// Whether the fibre may go on on another processor.
+    pub(crate) fn is_away(self) -> bool {
+        self.0 & AWAY != 0
+    }
+
     /// The same as what any wait is for.
     pub(crate) fn opened(self) -> Self {
-        Self(self.0 & !CLOSED)
+        Self(self.0 & !(CLOSED | AWAY))
     }
 
     /// The object as a word, which is not zero.

@@ -20,17 +20,17 @@ use loom::thread;
 use std::ptr::NonNull;
 
 /// A fibre, as far as cancellation goes.
-struct Fibre {
-    state: RunState<Fibre>,
+pub(super) struct Fibre {
+    pub(super) state: RunState<Fibre>,
     /// Its ready queue: 1 while the fibre is in it.
-    queue: Futex,
+    pub(super) queue: Futex,
     /// Its stack, as loom watches it: used by the fibre, and by the thread that queues it once it
     /// has been left, since the fibre may run on from there.
-    stack: Watched,
+    pub(super) stack: Watched,
 }
 
 impl Fibre {
-    fn new() -> &'static Self {
+    pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             state: RunState::new(),
             queue: Futex::new(0),
@@ -39,7 +39,7 @@ impl Fibre {
     }
 
     /// Queues a fibre whose stack has been left.
-    fn enqueue_left(&self) {
+    pub(super) fn enqueue_left(&self) {
         self.stack.count();
         self.enqueue();
     }
@@ -79,7 +79,7 @@ impl Fibre {
     }
 
     /// The way through the queue.
-    fn await_queue(&self) {
+    pub(super) fn await_queue(&self) {
         self.queue.wait(0, None);
         assert_eq!(self.queue.swap(0), 1);
     }
@@ -101,8 +101,8 @@ impl Wakeable for Fibre {
 }
 
 /// A list with room for one waiter.
-struct List {
-    waiter: Mutex<Option<NonNull<Waiter<Fibre>>>>,
+pub(super) struct List {
+    pub(super) waiter: Mutex<Option<NonNull<Waiter<Fibre>>>>,
     /// 1 once there has been one.
     published: Futex,
 }
@@ -113,7 +113,7 @@ unsafe impl Send for List {}
 unsafe impl Sync for List {}
 
 impl List {
-    fn new() -> &'static Self {
+    pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             waiter: Mutex::new(None),
             published: Futex::new(0),
@@ -121,14 +121,14 @@ impl List {
     }
 
     /// The fibre's part.
-    fn publish(&self, waiter: &Waiter<Fibre>) {
+    pub(super) fn publish(&self, waiter: &Waiter<Fibre>) {
         *self.waiter.lock() = Some(NonNull::from(waiter));
         self.published.swap(1);
         Futex::wake_one(&raw const self.published);
     }
 
     /// The waker's part: takes the waiter out, claims it, and resumes.
-    fn wake(&self) -> bool {
+    pub(super) fn wake(&self) -> bool {
         let mut list = self.waiter.lock();
         // SAFETY: in the list, hence alive.
         let won = list
@@ -139,7 +139,7 @@ impl List {
     }
 
     /// A waker that comes when the fibre waits.
-    fn wake_for_sure(&self) {
+    pub(super) fn wake_for_sure(&self) {
         self.published.wait(0, None);
         assert!(self.wake());
     }

@@ -16,6 +16,7 @@ mod jobs;
 mod queue;
 mod queue_counts;
 mod readers;
+mod rousing;
 mod short_lock;
 mod spare;
 mod task;

@@ -40,11 +40,9 @@ pub(crate) fn write(report: &mut Report<'_>, out: &mut String) -> Result {
         out.push_str("]}");
     }
     out.push_str("],\"circles\":[");
-    for (at, cycle) in report.cycles.iter().enumerate() {
-        separate(at, out);
-        let ids: Vec<String> = cycle.iter().map(u64::to_string).collect();
-        write!(out, "[{}]", ids.join(","))?;
-    }
+    circles(report, out)?;
+    out.push_str("],\"cancel_groups\":[");
+    cancel_groups(report, out)?;
     out.push_str("],\"groups\":[");
     for at in 0..report.groups.len() {
         separate(at, out);
@@ -65,6 +63,27 @@ pub(crate) fn write(report: &mut Report<'_>, out: &mut String) -> Result {
         write!(out, "{}", Text(lacking))?;
     }
     out.push_str("]}\n");
+    Ok(())
+}
+
+/// Writes which fibres wait for each other.
+fn circles(report: &Report<'_>, out: &mut String) -> Result {
+    for (at, cycle) in report.cycles.iter().enumerate() {
+        separate(at, out);
+        let ids: Vec<String> = cycle.iter().map(u64::to_string).collect();
+        write!(out, "[{}]", ids.join(","))?;
+    }
+    Ok(())
+}
+
+/// Writes the groups that are cancelled together.
+fn cancel_groups(report: &Report<'_>, out: &mut String) -> Result {
+    for (at, group) in report.found.cancel_groups.iter().enumerate() {
+        separate(at, out);
+        write!(out, "{{\"number\":{},\"outer\":", at + 1)?;
+        number(group.outer.map(|outer| outer as u64 + 1), out)?;
+        write!(out, ",\"cancelled\":{}}}", group.cancelled)?;
+    }
     Ok(())
 }
 
@@ -136,7 +155,11 @@ fn fibre(report: &Report<'_>, fibre: &Fibre, out: &mut String) -> Result {
         let (key, value) = label.split_once('=').unwrap_or((label, ""));
         write!(out, "{}:{}", Text(key), Text(value))?;
     }
-    out.push_str("},\"processor\":");
+    out.push_str("},\"parent\":");
+    number(fibre.parent, out)?;
+    out.push_str(",\"cancel_group\":");
+    number(fibre.cancel_group.map(|place| place as u64 + 1), out)?;
+    out.push_str(",\"processor\":");
     number(fibre.processor.map(|processor| processor as u64), out)?;
     out.push_str(",\"address\":");
     let address = fibre.awaited.and_then(|awaited| awaited.address());

@@ -1,4 +1,5 @@
-//! The two forms of a report: `text` for people, `json` for programs.
+//! The forms of a report: `text` and `tree` for people, `json` for programs.
 
 pub(crate) mod json;
 pub(crate) mod text;
+pub(crate) mod tree;

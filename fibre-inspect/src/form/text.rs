@@ -6,6 +6,7 @@
 use crate::gather::{Fibre, State};
 use crate::names::cut;
 use crate::report::Report;
+use crate::sample::stuck::StuckCounts;
 use crate::symbols::{Code, Function};
 use fibre_core::internal::Count;
 use fibre_core::{WaitKind, WaitObject};
@@ -34,7 +35,7 @@ const CALLERS: [&str; 7] = [
 
 /// Writes a report.
 pub(crate) fn write(report: &mut Report<'_>, out: &mut String) -> Result {
-    head(report, out)?;
+    write_head(report, out)?;
     if report.groups.is_empty() {
         writeln!(out, "\nno fibre has started")?;
     }
@@ -67,7 +68,7 @@ pub(crate) fn write_circle(report: &Report<'_>, cycle: &[u64], out: &mut String)
 }
 
 /// Writes what there is besides fibres.
-fn head(report: &Report<'_>, out: &mut String) -> Result {
+pub(crate) fn write_head(report: &Report<'_>, out: &mut String) -> Result {
     writeln!(
         out,
         "fibre: dump of process {} at {}, in {} ms",
@@ -80,6 +81,14 @@ fn head(report: &Report<'_>, out: &mut String) -> Result {
     }
     for cycle in &report.cycles {
         write_circle(report, cycle, out)?;
+    }
+    let stuck = StuckCounts::read().fibres;
+    if stuck > 0 {
+        let stuck = Count(stuck, "stuck fibre");
+        writeln!(
+            out,
+            "{stuck} at the last search: nobody can wake what it has found"
+        )?;
     }
     for what in &report.found.unread {
         writeln!(out, "not read: {what}")?;
@@ -191,7 +200,7 @@ fn heading(report: &Report<'_>, group: usize, out: &mut String) -> Result {
 }
 
 /// Writes what a fibre does.
-fn describe(
+pub(crate) fn describe(
     report: &Report<'_>,
     fibre: &Fibre,
     lead: &str,

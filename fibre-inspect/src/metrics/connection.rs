@@ -12,10 +12,10 @@
 use crate::metrics::exposition::CONTENT_TYPE;
 use crate::metrics::fork::ClosedInChild;
 use crate::metrics::plain_text;
-use crate::metrics::request::{Asked, LONGEST, asked};
+use crate::metrics::request::{Asked, LONGEST, Page, asked};
 use rustix::event::PollFlags;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,8 @@ pub(crate) struct Connection {
     step: Step,
     /// What has come of the request.
     received: Vec<u8>,
+    /// Whether the client wants the head of the answer only.
+    is_head: bool,
     /// The answer.
     answer: Vec<u8>,
     /// How much of it has gone out, or how much has been thrown away since.
@@ -53,8 +55,29 @@ pub(crate) struct Connection {
     pub deadline: Instant,
 }
 
-/// Whether a connection stays.
-type Stays = bool;
+/// What becomes of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It stays.
+    Stays,
+    /// It is over.
+    Over,
+    /// Its client wants a page, which another thread makes and [answers](Connection::answer) with.
+    Wants(Page),
+}
+
+impl Fate {
+    /// Whether it stays.
+    fn stays(stays: bool) -> Self {
+        match stays {
+            true => Self::Stays,
+            false => Self::Over,
+        }
+    }
+}
+
+/// The status line's end, the type and the body of an answer.
+pub(crate) type Answer = (&'static str, &'static str, Vec<u8>);
 
 impl Connection {
     /// A connection that has just come; `None`: it is broken already.
@@ -65,6 +88,7 @@ impl Connection {
             stream,
             step: Step::Receiving,
             received: Vec::new(),
+            is_head: false,
             answer: Vec::new(),
             moved: 0,
             deadline: now + TIMEOUT,
@@ -96,63 +120,102 @@ impl Connection {
         self.step != Step::Sending && !has_sent()
     }
 
-    /// Goes on as far as it can without waiting; `metrics` makes the text. `false`: it is over.
-    pub(crate) fn go_on(&mut self, metrics: impl FnOnce() -> String) -> Stays {
+    /// Goes on as far as it can without waiting; `metrics` makes the text.
+    pub(crate) fn go_on(&mut self, metrics: impl FnOnce() -> String) -> Fate {
         match self.step {
             Step::Receiving => self.receive(metrics),
-            Step::Sending => self.send(),
-            Step::Closing => self.ignore(),
+            Step::Sending => Fate::stays(self.send()),
+            Step::Closing => Fate::stays(self.ignore()),
         }
+    }
+
+    /// Whether its client is on this machine.
+    fn is_from_here(&self) -> bool {
+        self.stream.peer_addr().is_ok_and(is_here)
     }
 
     /// Takes what has come of the request, and begins the answer if that is all.
-    fn receive(&mut self, metrics: impl FnOnce() -> String) -> Stays {
+    fn receive(&mut self, metrics: impl FnOnce() -> String) -> Fate {
         let mut buffer = [0; LONGEST];
         let room = LONGEST - self.received.len().min(LONGEST);
         match self.stream.read(&mut buffer[..room]) {
-            Ok(0) => return false,
+            Ok(0) => return Fate::Over,
             Ok(count) => self.received.extend_from_slice(&buffer[..count]),
-            Err(error) => return is_harmless(error.kind()),
+            Err(error) => return Fate::stays(is_harmless(error.kind())),
         }
+        let asked = asked(&self.received);
         // A reader of the head only is told the length that the body would have.
-        let is_head = self.received.starts_with(b"HEAD ");
-        let mut allow = "";
-        let (status, kind, body) = match asked(&self.received) {
-            Asked::Unfinished => return true,
-            Asked::Metrics => ("200 OK", CONTENT_TYPE, metrics()),
+        self.is_head = self.received.starts_with(b"HEAD ");
+        let answer = match asked {
+            Asked::Unfinished => return Fate::Stays,
+            Asked::Metrics => ("200 OK", CONTENT_TYPE, metrics().into()),
             Asked::PlainMetrics => {
                 let text = plain_text::from(&metrics());
-                ("200 OK", plain_text::CONTENT_TYPE, text)
+                ("200 OK", plain_text::CONTENT_TYPE, text.into())
             }
-            Asked::Nothing => plain("404 Not Found", "The metrics are at /metrics.\n"),
-            Asked::Method => {
-                allow = "Allow: GET, HEAD\r\n";
-                plain("405 Method Not Allowed", "The metrics are to be read.\n")
-            }
-            Asked::NoForm => plain(
-                "406 Not Acceptable",
-                "The metrics are application/openmetrics-text, or text/plain.\n",
+            Asked::Page(_) if !self.is_from_here() => plain(
+                "403 Forbidden",
+                "Pages are for clients on this machine; others have /metrics.\n",
             ),
-            Asked::Garbage => plain("400 Bad Request", "This is no request.\n"),
-            Asked::TooLong => plain(
-                "431 Request Header Fields Too Large",
-                "The request is too long.\n",
-            ),
+            Asked::Page(page) => return Fate::Wants(page),
+            refused => refusal(refused),
+        };
+        self.begin(answer);
+        Fate::stays(self.send())
+    }
+
+    /// Begins to tell the client that too many others want pages.
+    pub(crate) fn refuse(&mut self) {
+        let words = "Too many clients want pages; try again.\n";
+        self.begin(plain("503 Service Unavailable", words));
+    }
+
+    /// Begins an answer.
+    fn begin(&mut self, (status, kind, body): Answer) {
+        let allow = match status {
+            METHOD => "Allow: GET, HEAD\r\n",
+            _ => "",
         };
         self.answer = format!(
             "HTTP/1.1 {status}\r\n{allow}Content-Type: {kind}\r\nContent-Length: {}\r\n\
-             Connection: close\r\n\r\n{}",
+             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
+             Content-Security-Policy: default-src 'none'; connect-src 'self'; \
+             img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'\r\n\
+             Connection: close\r\n\r\n",
             body.len(),
-            if is_head { "" } else { &body }
         )
         .into_bytes();
+        if !self.is_head {
+            self.answer.extend_from_slice(&body);
+        }
         self.received = Vec::new();
         self.step = Step::Sending;
-        self.send()
     }
 
-    /// Sends what the client takes.
-    fn send(&mut self) -> Stays {
+    /// Sends this answer, and waits until the client has closed, for so long as a client may take.
+    /// Blocks the thread.
+    pub(crate) fn answer(mut self, answer: Answer) {
+        self.begin(answer);
+        self.deadline = Instant::now() + TIMEOUT;
+        let blocks = self.stream.set_nonblocking(false);
+        while blocks.is_ok() {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            // No time at all is an error of these, too.
+            let is_set = self.stream.set_write_timeout(Some(left)).is_ok()
+                && self.stream.set_read_timeout(Some(left)).is_ok();
+            let stays = is_set
+                && match self.step {
+                    Step::Sending => self.send(),
+                    Step::Closing | Step::Receiving => self.ignore(),
+                };
+            if !stays {
+                return;
+            }
+        }
+    }
+
+    /// Sends what the client takes. `false`: the connection is over.
+    fn send(&mut self) -> bool {
         while self.moved < self.answer.len() {
             match self.stream.write(&self.answer[self.moved..]) {
                 Ok(0) => return false,
@@ -166,8 +229,8 @@ impl Connection {
         self.stream.shutdown(Shutdown::Write).is_ok()
     }
 
-    /// Throws away what comes after the request.
-    fn ignore(&mut self) -> Stays {
+    /// Throws away what comes after the request. `false`: the connection is over.
+    fn ignore(&mut self) -> bool {
         let mut buffer = [0; LONGEST];
         match self.stream.read(&mut buffer) {
             Ok(0) => false,
@@ -180,12 +243,74 @@ impl Connection {
     }
 }
 
-/// An answer that is not the metrics.
-fn plain(status: &'static str, body: &str) -> (&'static str, &'static str, String) {
-    (status, "text/plain; charset=utf-8", body.to_owned())
+/// An answer of a line.
+pub(crate) fn plain(status: &'static str, body: &str) -> Answer {
+    (status, "text/plain; charset=utf-8", body.into())
+}
+
+/// The status of a request to do something else than to read.
+const METHOD: &str = "405 Method Not Allowed";
+
+/// The answer to what cannot be served.
+fn refusal(asked: Asked) -> Answer {
+    match asked {
+        Asked::Method => plain(METHOD, "All that is here is to be read.\n"),
+        Asked::NoForm => plain(
+            "406 Not Acceptable",
+            "The metrics are application/openmetrics-text, or text/plain.\n",
+        ),
+        Asked::ForeignHost => plain(
+            "403 Forbidden",
+            "Pages are for who names this machine by its address, or localhost.\n",
+        ),
+        Asked::Garbage => plain("400 Bad Request", "This is no request.\n"),
+        Asked::TooLong => plain(
+            "431 Request Header Fields Too Large",
+            "The request is too long.\n",
+        ),
+        _ => plain(
+            "404 Not Found",
+            "The metrics are at /metrics, and a page for people at /.\n",
+        ),
+    }
+}
+
+/// Whether only this machine has a peer of this address.
+fn is_here(peer: SocketAddr) -> bool {
+    peer.ip().to_canonical().is_loopback()
 }
 
 /// Whether a failed call may be tried again later.
 fn is_harmless(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::is_here;
+
+    #[test]
+    fn this_machine_is_known_by_its_addresses() {
+        let all = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| is_here(text.parse().unwrap()))
+                .collect()
+        };
+        let here: Vec<bool> = all(&[
+            "127.0.0.1:80",
+            "127.9.9.9:80",
+            "[::1]:80",
+            "[::ffff:127.0.0.1]:80",
+        ]);
+        assert_eq!(here, [true; 4]);
+        let others: Vec<bool> = all(&[
+            "10.0.0.1:80",
+            "[::ffff:10.0.0.1]:80",
+            "[fe80::1]:80",
+            "0.0.0.0:80",
+        ]);
+        assert_eq!(others, [false; 4]);
+    }
 }

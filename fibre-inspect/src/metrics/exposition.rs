@@ -4,33 +4,96 @@
 //! equal; a processor also has its number in the cluster. Unknown values are left out.
 
 use crate::metrics::{Metrics, metrics};
+use crate::sample::stuck::StuckCounts;
+use fibre_core::sync::thread_mutex::Mutex;
 use fibre_core::{ClusterMetrics, Counters, ProcessorMetrics};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The type of what [`exposition`] returns, as HTTP has it.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The metrics of this process, as OpenMetrics text, which Prometheus reads. Blocks as
-/// [`metrics`] does.
+/// The last line of a text.
+const END: &str = "# EOF\n";
+
+/// The metrics of this process, as OpenMetrics text, which Prometheus reads: those of the runtime,
+/// and those that [`add_exposition`] has added. It is what the server of `FIBRE_METRICS` sends; a
+/// program that has an HTTP server of its own sends it from there, as
+/// `application/openmetrics-text; version=1.0.0; charset=utf-8`. Blocks as [`metrics`] does, and
+/// what has been added does.
 ///
-/// # Errors
-///
-/// None is known: the text is written to memory.
-pub fn exposition() -> Result<String, fmt::Error> {
-    of(metrics())
+/// ```
+/// fibre::spawn(|| ()).join().unwrap();
+/// let text = fibre::exposition();
+/// assert!(text.contains("fibre_switches_total{") && text.ends_with("# EOF\n"));
+/// ```
+#[must_use]
+pub fn exposition() -> String {
+    let mut text = runtimes().unwrap_or_default();
+    ADDED
+        .lock()
+        .clone()
+        .iter()
+        .for_each(|add| append(&mut text, add));
+    text + END
 }
 
-/// The text of a value.
-fn of(metrics: Metrics) -> Result<String, fmt::Error> {
+/// What adds metrics of the program.
+type Add = Arc<dyn Fn(&mut dyn fmt::Write) -> fmt::Result + Send + Sync>;
+
+/// Whatever the program has added.
+static ADDED: Mutex<Vec<Add>> = Mutex::new(Vec::new());
+
+/// Adds metrics of the program to the [`exposition`], and so to what the server of `FIBRE_METRICS`
+/// sends: `write` writes OpenMetrics text each time. Its names must not begin with `fibre_`. Where
+/// it fails or panics, what it has written is left out.
+///
+/// It is called on the server's thread, which serves nobody else meanwhile, or by who calls
+/// [`exposition`]. It cannot be taken back.
+///
+/// The crate `prometheus-client` writes such text:
+///
+/// ```
+/// use prometheus_client::encoding::text::encode_registry;
+/// use prometheus_client::metrics::counter::Counter;
+/// use prometheus_client::registry::Registry;
+///
+/// let mut registry = Registry::default();
+/// let orders = Counter::<u64>::default();
+/// registry.register("orders", "Orders taken", orders.clone());
+/// fibre::add_exposition(move |mut text| encode_registry(&mut text, &registry));
+///
+/// orders.inc();
+/// assert!(fibre::exposition().contains("orders_total 1\n"));
+/// ```
+pub fn add_exposition(write: impl Fn(&mut dyn fmt::Write) -> fmt::Result + Send + Sync + 'static) {
+    ADDED.lock().push(Arc::new(write));
+}
+
+/// Appends what the program has to say, or nothing if that fails.
+fn append(text: &mut String, add: &Add) {
+    let mut more = String::new();
+    let written = catch_unwind(AssertUnwindSafe(|| add(&mut more)));
+    if matches!(written, Ok(Ok(()))) {
+        *text += more.strip_suffix(END).unwrap_or(&more);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+}
+
+/// The text of the runtime's metrics, without its end.
+fn runtimes() -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Exposed(metrics)));
+    registry.register_collector(Box::new(Exposed(metrics())));
     let mut text = String::new();
-    text::encode(&mut text, &registry)?;
+    text::encode_registry(&mut text, &registry)?;
     Ok(text)
 }
 
@@ -290,15 +353,14 @@ impl Exposed {
         let Metrics {
             uptime,
             cancelled,
+            detached_failures,
+            stuck,
             stacks,
             blocking,
             ..
         } = &self.0;
-        let seconds = uptime.as_secs_f64();
         let help = "Time since the first cluster was started";
-        let (unit, kind) = (Some(&Unit::Seconds), MetricType::Gauge);
-        let mut uptime = encoder.encode_descriptor("fibre_uptime", help, unit, kind)?;
-        uptime.encode_gauge(&seconds)?;
+        seconds(encoder, "uptime", help, *uptime)?;
         let bytes = "Addresses reserved for stacks";
         let free = "Stacks that no cluster has at hand";
         let calls = "Calls handed to threads of their own";
@@ -334,7 +396,26 @@ impl Exposed {
             "fibres_cancelled",
             "Fibres that have been cancelled",
             *cancelled,
-        )
+        )?;
+        counter(
+            encoder,
+            "detached_failures",
+            "Failures of fibres that nobody has learned of by joining them",
+            *detached_failures,
+        )?;
+        Self::stuck(encoder, stuck)
+    }
+
+    /// Writes what the searches for stuck fibres have found.
+    fn stuck(encoder: &mut DescriptorEncoder<'_>, stuck: &StuckCounts) -> fmt::Result {
+        let help = "Searches for stuck fibres";
+        counter(encoder, "stuck_searches", help, stuck.searches)?;
+        let help = "Stuck fibres that the last search has found";
+        gauge(encoder, "stuck_fibres", help, stuck.fibres)?;
+        let help = "What the last search for stuck fibres has taken";
+        seconds(encoder, "stuck_search", help, stuck.took)?;
+        let help = "Time that all clusters have stood still for that";
+        seconds(encoder, "stuck_pause", help, stuck.paused)
     }
 }
 
@@ -343,6 +424,18 @@ fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64
     let name = full(name);
     let mut metric = encoder.encode_descriptor(&name, help, None, MetricType::Gauge)?;
     metric.encode_gauge(&value)
+}
+
+/// Writes a gauge of the process that is a time.
+fn seconds(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: Duration,
+) -> fmt::Result {
+    let (name, unit) = (full(name), Some(&Unit::Seconds));
+    let mut metric = encoder.encode_descriptor(&name, help, unit, MetricType::Gauge)?;
+    metric.encode_gauge(&value.as_secs_f64())
 }
 
 /// Writes a counter of the process.
@@ -360,8 +453,9 @@ mod tests {
     #[test]
     fn the_text_has_an_end_and_no_name_twice() {
         fibre::spawn(|| ()).join().unwrap();
-        let text = exposition().unwrap();
+        let text = exposition();
         assert!(text.ends_with("# EOF\n"), "{text}");
+        assert_eq!(text.matches(END).count(), 1);
         let types: Vec<_> = text
             .lines()
             .filter(|line| line.starts_with("# TYPE "))
@@ -377,5 +471,23 @@ mod tests {
             text.contains("fibre_processor_cpu_seconds_total{"),
             "{text}"
         );
+    }
+    #[test]
+    fn metrics_of_the_program_are_added_whole_or_not_at_all() {
+        add_exposition(|text| text.write_str("# TYPE own counter\nown_total 7\n# EOF\n"));
+        add_exposition(|text| {
+            text.write_str("half_total 1\n")?;
+            Err(fmt::Error)
+        });
+        add_exposition(|text| {
+            let _ = text.write_str("dead_total 1\n");
+            std::panic::resume_unwind(Box::new("on purpose"))
+        });
+        add_exposition(|text| text.write_str("no_line_end 1"));
+        let text = exposition();
+        let end = "\n# TYPE own counter\nown_total 7\nno_line_end 1\n# EOF\n";
+        assert!(text.ends_with(end), "{text}");
+        assert!(text.starts_with("# HELP fibre_"), "{text}");
+        assert_eq!(text.matches(END).count(), 1);
     }
 }

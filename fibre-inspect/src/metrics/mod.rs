@@ -7,13 +7,15 @@
 //! [`text`] shows the value to people, [`exposition`](mod@exposition) writes it as OpenMetrics
 //! text, and [`plain_text`] converts that to Prometheus's older format. [`request`] parses an HTTP
 //! client's request, [`fork`] has the sockets that a forked child closes, [`connection`] serves one
-//! client, which may be slow or hostile, and [`server`] is the thread behind `FIBRE_METRICS`.
+//! client, which may be slow or hostile, [`server`] is the thread behind `FIBRE_METRICS`, and
+//! [`pages`] makes its pages for people.
 //! [`schedtrace`] writes the lines of `FIBRE_SCHEDTRACE`, and [`start`] starts what the environment
 //! asks for.
 
 mod connection;
 mod exposition;
 mod fork;
+mod pages;
 mod plain_text;
 mod request;
 mod schedtrace;
@@ -21,8 +23,9 @@ mod server;
 pub(crate) mod start;
 mod text;
 
-pub use self::exposition::exposition;
+pub use self::exposition::{add_exposition, exposition};
 
+use crate::sample::stuck::StuckCounts;
 use fibre_core::internal::{self, ProcessMetrics, blocking_metrics};
 use fibre_core::{BlockingMetrics, ClusterMetrics, Counters, StackCounts, ThreadBlockCounts};
 use std::time::Duration;
@@ -39,6 +42,10 @@ pub struct Metrics {
     pub gone: Counters,
     /// Fibres that have been cancelled.
     pub cancelled: u64,
+    /// Failures of fibres that nobody has learned of by joining them; see `on_detached_failure`.
+    pub detached_failures: u64,
+    /// The searches for stuck fibres; see [`stuck`](crate::stuck()).
+    pub stuck: StuckCounts,
     /// The stacks of fibres.
     pub stacks: StackCounts,
     /// The thread blocks of fibres with thread-locals of their own.
@@ -73,6 +80,7 @@ impl Metrics {
             clusters,
             gone,
             cancelled,
+            detached_failures,
             stacks,
             thread_blocks,
             ..
@@ -82,6 +90,8 @@ impl Metrics {
             clusters,
             gone,
             cancelled,
+            detached_failures,
+            stuck: StuckCounts::read(),
             stacks,
             thread_blocks,
             blocking: blocking_metrics(),

@@ -1,12 +1,39 @@
 //! What an HTTP client asks for.
 
 use httparse::{EMPTY_HEADER, Error, Header, Request, Status};
+use std::net::IpAddr;
 
 /// The most bytes of a request's head; more are refused.
 pub(crate) const LONGEST: usize = 8 << 10;
 
 /// The most lines of it, but for the first.
 const HEADERS: usize = 64;
+
+/// A page for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// What draws the others.
+    Home,
+    /// What `fibre-top` shows, as JSON.
+    Snapshot,
+    /// All fibres, as text.
+    Dump,
+    /// The events of `FIBRE_TRACE`.
+    Trace,
+}
+
+impl Page {
+    /// The page of a path.
+    fn of(path: &str) -> Option<Self> {
+        Some(match path {
+            "/" => Self::Home,
+            "/snapshot" => Self::Snapshot,
+            "/dump" => Self::Dump,
+            "/trace" => Self::Trace,
+            _ => return None,
+        })
+    }
+}
 
 /// What the bytes that have come mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +44,13 @@ pub(crate) enum Asked {
     Metrics,
     /// For the metrics in Prometheus's older format: it accepts that, and names no other.
     PlainMetrics,
+    /// For a page for people.
+    Page(Page),
+    /// For such a page, under a name that another site may have given to this address.
+    ForeignHost,
     /// For something else.
     Nothing,
-    /// To do something else with the metrics than to read them.
+    /// To do something else than to read.
     Method,
     /// For the metrics, in neither of these forms.
     NoForm,
@@ -39,15 +70,41 @@ pub(crate) fn asked(bytes: &[u8]) -> Asked {
         Ok(Status::Complete(_)) => {
             let path = request.path.unwrap_or_default();
             let path = path.split('?').next().unwrap_or_default();
+            let page = Page::of(path);
             match request.method {
-                _ if path != "/metrics" => Asked::Nothing,
-                Some("GET" | "HEAD") => form(request.headers),
+                _ if path != "/metrics" && page.is_none() => Asked::Nothing,
+                Some("GET" | "HEAD") => match page {
+                    None => form(request.headers),
+                    Some(page) if is_own_host(request.headers) => Asked::Page(page),
+                    Some(_) => Asked::ForeignHost,
+                },
                 _ => Asked::Method,
             }
         }
         Err(Error::TooManyHeaders) => Asked::TooLong,
         Err(_) => Asked::Garbage,
     }
+}
+
+/// Whether a request names its server by an address, or by the name that is this machine's
+/// everywhere. A browser on this machine may have been led here by another site under a name of
+/// that site's, with scripts that could then read the page.
+fn is_own_host(headers: &[Header<'_>]) -> bool {
+    let is_host = |header: &&Header<'_>| header.name.eq_ignore_ascii_case("host");
+    headers.iter().filter(is_host).all(|header| {
+        let text = String::from_utf8_lossy(header.value);
+        let (host, port) = match text.strip_prefix('[') {
+            Some(rest) => rest.split_once(']').unwrap_or((rest, "")),
+            None => text.split_at(text.find(':').unwrap_or(text.len())),
+        };
+        let is_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_number);
+        is_port && (host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok())
+    })
+}
+
+/// Whether all of a text are digits.
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The form that the metrics are wanted in: the one of the higher quality, then the one that is
@@ -119,6 +176,45 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pages_are_for_those_who_know_the_address() {
+        for (path, page) in [
+            ("/", Page::Home),
+            ("/snapshot", Page::Snapshot),
+            ("/dump?again", Page::Dump),
+            ("/trace", Page::Trace),
+        ] {
+            for host in [
+                "",
+                "Host: 127.0.0.1:9464\r\n",
+                "Host: [::1]:9464\r\n",
+                "Host: [::1]\r\n",
+                "HOST: LocalHost\r\n",
+                "Host: localhost:1\r\n",
+            ] {
+                let text = format!("GET {path} HTTP/1.1\r\n{host}\r\n");
+                assert_eq!(asked(text.as_bytes()), Asked::Page(page), "{text}");
+            }
+            for host in [
+                "evil.example",
+                "localhost.evil.example:9464",
+                "127.0.0.1.evil",
+                "[::1",
+                "127.0.0.1:x",
+                "",
+            ] {
+                let text = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+                let wanted = match host {
+                    "[::1" => Asked::Page(page),
+                    _ => Asked::ForeignHost,
+                };
+                assert_eq!(asked(text.as_bytes()), wanted, "{text}");
+            }
+            let post = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            assert_eq!(asked(post.as_bytes()), Asked::Method);
+        }
+    }
+
+    #[test]
     fn requests_are_told_apart() {
         let long = format!("GET /metrics HTTP/1.1\r\nX: {}", "x".repeat(LONGEST));
         let many = format!(
@@ -144,12 +240,15 @@ mod tests {
                 Asked::Metrics,
             ),
             ("GET /metrics?name=x HTTP/1.0\r\n\r\n", Asked::Metrics),
-            ("GET / HTTP/1.1\r\n\r\n", Asked::Nothing),
+            ("GET / HTTP/1.1\r\n\r\n", Asked::Page(Page::Home)),
+            ("GET /more HTTP/1.1\r\n\r\n", Asked::Nothing),
             ("GET /metrics/x HTTP/1.1\r\n\r\n", Asked::Nothing),
             ("HEAD /metrics HTTP/1.1\r\n\r\n", Asked::Metrics),
-            ("HEAD / HTTP/1.1\r\n\r\n", Asked::Nothing),
+            ("HEAD / HTTP/1.1\r\n\r\n", Asked::Page(Page::Home)),
+            ("HEAD /more HTTP/1.1\r\n\r\n", Asked::Nothing),
             ("POST /metrics HTTP/1.1\r\n\r\n", Asked::Method),
-            ("POST / HTTP/1.1\r\n\r\n", Asked::Nothing),
+            ("POST / HTTP/1.1\r\n\r\n", Asked::Method),
+            ("POST /more HTTP/1.1\r\n\r\n", Asked::Nothing),
             ("\u{16}\u{3}\u{1}", Asked::Garbage),
             ("GET  \r\n\r\n", Asked::Garbage),
             (&long, Asked::TooLong),

@@ -10,11 +10,14 @@
 //! The server listens only on the address in the variable. Whoever may connect may read: neither a
 //! password nor encryption protects the metrics, which reveal none of the program's data.
 //!
-//! A forked child has neither the thread nor its sockets.
+//! Pages for people take longer: another thread makes them ([`pages`](crate::metrics::pages)).
+//!
+//! A forked child has neither the threads nor their sockets.
 
-use crate::metrics::connection::Connection;
+use crate::metrics::connection::{Connection, Fate};
 use crate::metrics::exposition::exposition;
 use crate::metrics::fork::{ClosedInChild, SLOTS};
+use crate::metrics::pages::{MOST_WAITING, Pages};
 use fibre_core::internal::{has_addresses, start_helper, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
@@ -32,8 +35,8 @@ const FRESH: Duration = Duration::from_millis(20);
 /// How long no connection is accepted after an error: the process may be out of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-// The connections and the listening socket.
-const _: () = assert!(MOST < SLOTS, "a forked child closes all");
+// The connections, those that wait for a page and the one that has it, and the listening socket.
+const _: () = assert!(MOST + MOST_WAITING + 2 < SLOTS, "a forked child closes all");
 
 /// Serves the metrics at an address from now on. If that cannot be, this is said, and the program
 /// goes on without.
@@ -82,6 +85,8 @@ struct Server {
     pauses_until: Option<Instant>,
     /// The last text, and when it was made.
     text: Option<(Instant, String)>,
+    /// What makes pages for people.
+    pages: Pages,
 }
 
 impl Server {
@@ -93,6 +98,7 @@ impl Server {
             connections: Vec::new(),
             pauses_until: None,
             text: None,
+            pages: Pages::default(),
         }
     }
 
@@ -112,9 +118,18 @@ impl Server {
         for (place, mut connection) in all.into_iter().enumerate() {
             let is_ready = ready.connections.get(place).copied().unwrap_or(false);
             let text = &mut self.text;
-            let stays = !is_ready || connection.go_on(|| current(text));
-            if stays && now < connection.deadline {
-                kept.push(connection);
+            let fate = match is_ready {
+                true => connection.go_on(|| current(text)),
+                false => Fate::Stays,
+            };
+            match fate {
+                Fate::Stays if now < connection.deadline => kept.push(connection),
+                Fate::Stays | Fate::Over => {}
+                Fate::Wants(page) => {
+                    let mut refused = self.pages.hand_over(connection, page);
+                    refused.iter_mut().for_each(Connection::refuse);
+                    kept.extend(refused);
+                }
             }
         }
         self.connections = kept;
@@ -221,7 +236,7 @@ fn current(text: &mut Option<(Instant, String)>) -> String {
     if let Some((_, fresh)) = text.as_ref().filter(|(made, _)| made.elapsed() < FRESH) {
         return fresh.clone();
     }
-    let new = exposition().unwrap_or_default();
+    let new = exposition();
     *text = Some((Instant::now(), new.clone()));
     new
 }

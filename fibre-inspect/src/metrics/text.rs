@@ -31,6 +31,19 @@ impl fmt::Display for Metrics {
                 blocks.ended,
             )?;
         }
+        if self.detached_failures > 0 {
+            writeln!(f, "{}", Count(self.detached_failures, "detached failure"))?;
+        }
+        if self.stuck.searches > 0 {
+            let found = Count(self.stuck.fibres, "stuck fibre");
+            writeln!(
+                f,
+                "{found} at the last search of {}, in {}; all stood still for {}",
+                self.stuck.searches,
+                Time(self.stuck.took),
+                Time(self.stuck.paused)
+            )?;
+        }
         let (stacks, blocking) = (&self.stacks, &self.blocking);
         writeln!(
             f,

@@ -1,4 +1,5 @@
-//! The content of the page: counters of all clusters and processors, and what fibres do.
+//! The content of the page: counters of all clusters and processors, where locks were waited for,
+//! and what fibres do.
 //!
 //! Counters are read each time. For the fibres' states the clusters stand still while the snapshot
 //! looks at all fibres. So that is done now and then, and less often if it takes long. Symbols are
@@ -14,6 +15,7 @@ use crate::stack::modules::Modules;
 use crate::symbols::{Function, Known};
 use fibre_core::internal::{ProcessMetrics, blocking_metrics, metrics};
 use fibre_core::{ClusterMetrics, ProcessorMetrics};
+use fibre_sync::{ContendedPlace, contention};
 use std::fmt::{Result, Write};
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,9 @@ const REST: u32 = 100;
 
 /// The most groups of fibres that are shown.
 const GROUPS: usize = 48;
+
+/// The most places that are shown where callers have waited for locks.
+const LOCKS: usize = 16;
 
 /// The most processors that are shown of a cluster.
 const PROCESSORS: usize = 128;
@@ -133,6 +138,11 @@ fn write_all(metrics: &ProcessMetrics, snapshots: &Snapshots, out: &mut String) 
         separate(at, out);
         write_cluster(cluster, out)?;
     }
+    out.push_str("],\"locks\":[");
+    for (at, place) in contention().places().iter().take(LOCKS).enumerate() {
+        separate(at, out);
+        write_lock(place, out)?;
+    }
     out.push_str("],\"look_age_ms\":");
     let age = snapshots.looked.map(|looked| looked.elapsed().as_millis());
     number(age.map(|age| age as u64), out)?;
@@ -203,6 +213,23 @@ fn write_processor(processor: &ProcessorMetrics, out: &mut String) -> Result {
     }
     out.push('}');
     Ok(())
+}
+
+/// Writes a place where callers have waited for a lock, since the profile was switched on.
+fn write_lock(place: &ContendedPlace, out: &mut String) -> Result {
+    let at = place.location;
+    let at = format!("{}:{}:{}", short(at.file()), at.line(), at.column());
+    write!(
+        out,
+        "{{\"at\":{},\"contended\":{},\"handed_over\":{},\"given_up\":{},\"waited_us\":{},\
+         \"longest_us\":{}}}",
+        Text(&at),
+        place.contended,
+        place.handed_over,
+        place.given_up,
+        place.waited.as_micros(),
+        place.longest.as_micros(),
+    )
 }
 
 /// Writes what fibres do: those that keep processors first, then by their number.

@@ -5,12 +5,13 @@
 //! that. If there is no such thread, or it hangs, the handler itself says where the instruction
 //! lies: the name of its file, and the address there. Then the process ends.
 
+use crate::arch::{SAMPLED, code_of, sampled};
 use crate::descriptors::with_own_descriptors;
 use crate::form::text;
 use crate::gather::walk_up;
 use crate::notifier::Notifier;
 use crate::output::write_error;
-use crate::sample::{REGISTERS, Sample, copy_of};
+use crate::sample::{Sample, copy_of};
 use crate::stack::memory;
 use crate::stack::modules::{Mapping, Modules};
 use crate::stack::unwind::{End, Frame, Walker};
@@ -49,8 +50,8 @@ const GIVEN_UP: u32 = 5;
 /// How far it is: one of the above. It never goes back, as the process ends.
 static STATE: AtomicU32 = AtomicU32::new(IDLE);
 
-/// The registers, as [`REGISTERS`] lists them.
-static VALUES: [AtomicU64; REGISTERS.len()] = [const { AtomicU64::new(0) }; REGISTERS.len()];
+/// The registers, as [`SAMPLED`] lists them.
+static VALUES: [AtomicU64; SAMPLED.len()] = [const { AtomicU64::new(0) }; SAMPLED.len()];
 
 /// The notifier of the thread that answers; null: there is none.
 static NOTIFIER: AtomicPtr<Notifier> = AtomicPtr::new(ptr::null_mut());
@@ -67,15 +68,14 @@ pub(crate) fn begin_to_answer(notifier: &'static Notifier) {
 
 /// Tells where the context of a fault is. Blocks the thread. Async-signal-safe.
 fn tell(context: &libc::ucontext_t) {
-    let registers = &context.uc_mcontext.gregs;
     // SAFETY: the notifier stays for ever.
     let notifier = unsafe { NOTIFIER.load(Ordering::Acquire).as_ref() };
     let notifier = notifier.filter(|_| !is_forked_child());
     let is_first = || advance(IDLE, CLAIMED);
     match notifier {
         Some(notifier) if is_first() => {
-            for ((_, place), value) in REGISTERS.into_iter().zip(&VALUES) {
-                value.store(registers[place as usize] as u64, Ordering::Relaxed);
+            for ((_, place), value) in SAMPLED.into_iter().zip(&VALUES) {
+                value.store(sampled(context, place) as u64, Ordering::Relaxed);
             }
             STATE.store(ASKED, Ordering::Release);
             notifier.ring();
@@ -90,7 +90,7 @@ fn tell(context: &libc::ucontext_t) {
         }
         None => {}
     }
-    tell_address(registers[libc::REG_RIP as usize] as usize);
+    tell_address(code_of(context));
 }
 
 /// Whether the state was `from`, and is `to` now.
@@ -132,7 +132,7 @@ pub(crate) fn answer() -> bool {
 /// The stack that was used up, in words.
 fn describe() -> String {
     let mut frame = Frame::new(0, 0);
-    for ((register, _), value) in REGISTERS.into_iter().zip(&VALUES) {
+    for ((register, _), value) in SAMPLED.into_iter().zip(&VALUES) {
         frame.set(register, Some(value.load(Ordering::Relaxed) as usize));
     }
     memory::prepare();

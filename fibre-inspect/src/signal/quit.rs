@@ -147,8 +147,12 @@ pub(crate) fn write_dump() {
         QUIT.set_step(1);
         return write_error(&content);
     };
-    let is_json = file.to_string_lossy().ends_with(".json");
-    let (content, _) = make(if is_json { Format::Json } else { Format::Text });
+    let ends_with = |end| file.to_string_lossy().ends_with(end);
+    let (content, _) = make(match (ends_with(".json"), ends_with(".tree")) {
+        (true, _) => Format::Json,
+        (_, true) => Format::Tree,
+        _ => Format::Text,
+    });
     QUIT.set_step(1);
     // A pipe that nobody reads is an error, and not to be waited for.
     let flags =

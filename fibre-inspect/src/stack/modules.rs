@@ -9,6 +9,7 @@
 //! possible beginnings are kept. The program headers of the right one lead to the code.
 
 use crate::stack::memory;
+use fibre_core::internal::page_size;
 use gimli::{BaseAddresses, EhFrameHdr, NativeEndian, Pointer};
 use rustix::io::Errno;
 use std::fs;
@@ -44,9 +45,6 @@ const EH_FRAME: u32 = 0x6474_e550;
 
 /// The flag of a program header that says that it is of code.
 const EXECUTABLE: u32 = 1;
-
-/// The bits of an address inside of a page.
-const PAGE: usize = 0xfff;
 
 /// What code may be executed, by its addresses.
 #[derive(Debug, Default)]
@@ -192,7 +190,7 @@ impl Headers {
                 _ => {}
             }
         }
-        let first = loaded.iter().map(|range| range.start).min()? & !PAGE;
+        let first = loaded.iter().map(|range| range.start).min()? & !(page_size() - 1);
         Some(Self {
             bias: start.wrapping_sub(first),
             loaded,
@@ -203,7 +201,7 @@ impl Headers {
 
     /// Whether a mapping is of its code.
     fn has(&self, mapping: &Range<usize>) -> bool {
-        let begin = |code: &Range<usize>| self.bias.wrapping_add(code.start) & !PAGE;
+        let begin = |code: &Range<usize>| self.bias.wrapping_add(code.start) & !(page_size() - 1);
         self.code.iter().any(|code| begin(code) == mapping.start)
     }
 

@@ -4,11 +4,12 @@
 //! on beyond the tables, and show callers that never called: so a walk ends there, and says so. The
 //! walk allocates nothing once the walker is made.
 
+use crate::arch::{CODE, KEPT, REGISTERS, RETURN, STACK, plain_address};
 use crate::stack::modules::{Modules, Tables};
 use gimli::{
     CfaRule, EhFrame, EhFrameHdr, Encoding, EndianSlice, Evaluation, EvaluationResult,
     EvaluationStorage, Format, Location, NativeEndian, ParsedEhFrameHdr, Piece, Register,
-    RegisterRule, UnwindContext, UnwindExpression, UnwindSection, Value, X86_64,
+    RegisterRule, UnwindContext, UnwindExpression, UnwindSection, Value,
 };
 use std::collections::HashMap;
 
@@ -17,20 +18,6 @@ pub(crate) const DEEPEST: usize = 192;
 
 /// The most rules that are remembered.
 const REMEMBERED: usize = 16384;
-
-/// How the tables count registers: those up to this one, which is the return address.
-const REGISTERS: usize = 17;
-
-/// The registers that a function keeps for its caller, and the return address.
-const KEPT: [Register; 7] = [
-    X86_64::RBX,
-    X86_64::RBP,
-    X86_64::R12,
-    X86_64::R13,
-    X86_64::R14,
-    X86_64::R15,
-    X86_64::RA,
-];
 
 /// Why a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,8 +50,8 @@ impl Frame {
     /// A frame without any known register.
     pub(crate) fn new(code: usize, stack: usize) -> Self {
         let mut frame = Self([None; REGISTERS]);
-        frame.set(X86_64::RA, Some(code));
-        frame.set(X86_64::RSP, Some(stack));
+        frame.set(CODE, Some(code));
+        frame.set(STACK, Some(stack));
         frame
     }
 
@@ -87,12 +74,12 @@ impl Frame {
 
     /// The address where the frame goes on.
     pub(crate) fn code(&self) -> usize {
-        self.get(X86_64::RA).unwrap_or(0)
+        self.get(CODE).unwrap_or(0)
     }
 
     /// The lowest address that the frame uses.
     pub(crate) fn stack(&self) -> usize {
-        self.get(X86_64::RSP).unwrap_or(0)
+        self.get(STACK).unwrap_or(0)
     }
 }
 
@@ -220,8 +207,12 @@ impl<'m> Walker<'m> {
                 return End::NoRoom;
             }
             match self.caller(&frame, &row, read) {
-                // A call on another stack may lead up or down.
-                Ok(next) if next.stack() <= frame.stack() && !row.interrupts => {
+                // A call on another stack may lead up or down. Only the innermost function may have
+                // put nothing onto the stack, not even its return address.
+                Ok(next)
+                    if next.stack() < frame.stack() + usize::from(!interrupted)
+                        && !row.interrupts =>
+                {
                     return End::Astray;
                 }
                 Ok(next) => (frame, interrupted) = (next, row.interrupts),
@@ -296,12 +287,16 @@ impl<'m> Walker<'m> {
         };
         let word = |address| read(address).ok_or(End::Unreadable(address));
         let mut caller = Frame([None; REGISTERS]);
-        caller.set(X86_64::RSP, Some(cfa));
+        caller.set(STACK, Some(cfa));
         for (register, rule) in KEPT.into_iter().zip(row.kept) {
             let result = |expression| self.evaluate(expression, row.module, Some(cfa), frame, read);
             let value = match rule {
-                // A function that keeps no return address is the first one.
-                Rule::Same | Rule::Lost if register == X86_64::RA => Some(0),
+                // A function that has lost its return address is the first one.
+                Rule::Lost if register == RETURN => Some(0),
+                // So is one that keeps none, where calls put that onto the stack. Where they leave
+                // it in a register, it is there until the function calls another one.
+                Rule::Same if register == RETURN && RETURN == CODE => Some(0),
+                Rule::Same if register == RETURN => Some(frame.want(register)?),
                 Rule::Same => frame.get(register),
                 Rule::Lost => None,
                 Rule::At(offset) => Some(word(cfa.wrapping_add_signed(offset as isize))?),
@@ -311,6 +306,9 @@ impl<'m> Walker<'m> {
                 Rule::Result(expression) => Some(result(expression)?),
             };
             caller.set(register, value);
+            if register == RETURN {
+                caller.set(CODE, value.map(plain_address));
+            }
         }
         Ok(caller)
     }

@@ -9,7 +9,7 @@ use super::format::write;
 use crate::descriptors::with_own_descriptors;
 use crate::output::{Unwritten, can_write, standard_error, write_all};
 use fibre_core::internal::{Count, trace_setting, warn};
-use parking_lot::Mutex;
+use fibre_core::sync::thread_mutex::Mutex;
 use rustix::fs::{Mode, OFlags, open, rename, unlink};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

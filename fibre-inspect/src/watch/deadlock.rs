@@ -22,11 +22,13 @@
 //! change, and the next look comes only when one is.
 
 use super::outside::{self, Still};
+use super::searches::Searches;
 use crate::cycles::cycles;
 use crate::descriptors::with_shared_descriptors;
 use crate::form::text;
 use crate::gather::gather;
 use crate::report::Report;
+use crate::sample::stuck::snapshot::may_be_stuck;
 use crate::stack::modules::Modules;
 use fibre_core::internal::{ClusterView, FibreView, FibreVisitor, ProcessorView, inspect, observe};
 use fibre_core::{StuckProcessor, WaitKind, WaitObject};
@@ -59,6 +61,8 @@ struct Wait {
     number: u32,
     /// Whether it has lasted long enough.
     is_old: bool,
+    /// For how long it has lasted.
+    age: Duration,
     /// The fibre or thread that has the object.
     owner: Option<u64>,
 }
@@ -108,6 +112,9 @@ impl FibreVisitor for Look {
             object,
             number: fibre.wait_number(),
             is_old: fibre.since().is_some_and(|since| since.elapsed() >= LONG),
+            age: fibre
+                .since()
+                .map_or(Duration::ZERO, |since| since.elapsed()),
             owner: fibre.owner(),
         });
     }
@@ -173,6 +180,8 @@ enum Deadlock {
     Cycle(Vec<u64>),
     /// All fibres wait.
     All,
+    /// Nobody else can wake these fibres.
+    Stuck(Vec<u64>),
 }
 
 /// The looks.
@@ -187,6 +196,8 @@ pub(crate) struct Deadlocks {
     /// How many looks in a row have found the process as it was at the one before, and what the
     /// processors had done by the last one.
     at_rest: (u32, Option<u64>),
+    /// The searches for stuck fibres.
+    searches: Searches,
 }
 
 impl Deadlocks {
@@ -197,12 +208,14 @@ impl Deadlocks {
             told: HashSet::new(),
             due: Instant::now() + LONG,
             at_rest: (0, None),
+            searches: Searches::new(),
         }
     }
 
     /// When the next look is due. `None`: not before a processor is busy.
     pub(crate) fn due(&self) -> Option<Instant> {
-        (self.at_rest.0 < LOOKS_AT_REST).then_some(self.due)
+        let goes_on = self.at_rest.0 < LOOKS_AT_REST || self.searches.is_pending();
+        goes_on.then_some(self.due)
     }
 
     /// Notes that a processor may have been busy.
@@ -224,11 +237,33 @@ impl Deadlocks {
         let mut look = Look::default();
         with_shared_descriptors(|| inspect(&mut look, TIMEOUT));
         let took = begun.elapsed();
+        let may_be_stuck = look
+            .waits
+            .iter()
+            .filter(|wait| may_be_stuck(wait.object.kind()));
+        let aged = may_be_stuck.map(|wait| ((wait.id, wait.number), wait.age));
+        self.searches.note(aged.collect());
         let found = self.found(Suspicion::new(&look, outside::still));
+        for deadlock in &found {
+            match deadlock {
+                Deadlock::Cycle(fibres) => self.searches.note_told(fibres.iter().copied()),
+                _ => self
+                    .searches
+                    .note_told(look.waits.iter().map(|wait| wait.id)),
+            }
+        }
         let rests = before.is_some() && before == self.at_rest.1;
         self.at_rest = (if rests { self.at_rest.0 + 1 } else { 0 }, services());
         self.due = Instant::now() + LONG.max(took * REST);
         found.iter().filter_map(report).collect()
+    }
+
+    /// Searches for stuck fibres if that is due. Returns the reports of what is new. Not to be
+    /// called on a thread with descriptors of its own.
+    pub(crate) fn search(&mut self) -> Vec<String> {
+        let sets = self.searches.search().into_iter();
+        sets.filter_map(|set| report(&Deadlock::Stuck(set)))
+            .collect()
     }
 
     /// What this look and the one before have found that has not been told.
@@ -279,6 +314,18 @@ fn report(deadlock: &Deadlock) -> Option<String> {
             let written = text::write_circle(&report, &cycle, &mut text);
             written.and_then(|()| text::write_groups(&mut report, &mut text))
         }
+        Deadlock::Stuck(ids) => {
+            found.fibres.retain(|fibre| ids.contains(&fibre.id));
+            let mut report = Report::new(found, &modules, begun);
+            let (noun, them) = if ids.len() == 1 {
+                ("fibre waits", "it")
+            } else {
+                ("fibres wait", "them")
+            };
+            let count = ids.len();
+            let written = writeln!(text, "{count} {noun}, and nobody else can wake {them}");
+            written.and_then(|()| text::write_groups(&mut report, &mut text))
+        }
         Deadlock::All => {
             let count = found.fibres.len();
             let mut report = Report::new(found, &modules, begun);
@@ -308,6 +355,7 @@ mod tests {
             object: WaitObject::placeless(WaitKind::Mutex),
             number,
             is_old: true,
+            age: LONG,
             owner,
         }
     }

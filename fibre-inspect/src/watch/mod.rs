@@ -16,6 +16,7 @@
 //! * `notice`: fibres that compute while others wait, reported once;
 //! * `hog`: processors that do not switch;
 //! * `outside`: what else, besides fibres, could end a wait;
+//! * `searches`: when to search for stuck fibres;
 //! * `deadlock`: fibres that wait for each other, or for nothing that could come.
 
 mod deadlock;
@@ -24,6 +25,7 @@ mod keeper;
 mod line;
 mod notice;
 mod outside;
+mod searches;
 mod stacks;
 mod told;
 
@@ -100,6 +102,7 @@ impl Watch {
             if let Some((deadlocks, reaction)) = &mut self.deadlocks {
                 let found = with_free_descriptor(|| deadlocks.look());
                 tell(&found, *reaction, false);
+                tell(&deadlocks.search(), MonitorAction::Report, false);
             }
             self.wait(busy);
         }

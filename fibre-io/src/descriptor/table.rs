@@ -11,7 +11,7 @@ use crate::descriptor::owner::Ownership;
 use crate::descriptor::use_count::Users;
 use crate::epoll::Epoll;
 use crate::gate::single::Gate;
-use parking_lot::Mutex;
+use fibre_core::sync::thread_mutex::Mutex;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};

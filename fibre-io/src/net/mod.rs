@@ -16,6 +16,7 @@
 //! | `set_read_deadline`, `set_write_deadline` | one moment for many calls, also for those that wait already |
 //! | `connect_until`, `accept_until`, `accept_timeout` | the same for one call |
 //! | `connect_with`, `TcpListener::builder` | options that must be set before connecting or binding |
+//! | `serve`, `Server` | a fibre for each connection, until a token is cancelled: limits, and an end with grace |
 //! | `TcpListener::group` | listeners on one port, one for each processor |
 //! | `AsyncStream` | a connection that tasks of asynchronous code poll |
 //! | `split`, `into_split` | the directions as values; an owned writing half ends its direction |
@@ -49,6 +50,7 @@
 //! * `tcp_stream`: a TCP connection;
 //! * `udp`: UDP sockets;
 //! * `group`: several listeners on one port, one for each processor;
+//! * `server`: a fibre for each connection, until a token is cancelled;
 //! * `resolve`: from names to addresses;
 //! * `acceptor`: a listening socket of any family;
 //! * `endpoint`: a descriptor, and how long calls in either direction may wait;
@@ -62,6 +64,7 @@ mod group;
 mod handles;
 mod kinds;
 mod resolve;
+mod server;
 mod split;
 mod tcp_listener;
 mod tcp_stream;
@@ -74,6 +77,7 @@ pub use resolve::{
     Resolved, ToSocketAddrs, lookup_host, lookup_host_timeout, lookup_host_until,
     lookup_host_within,
 };
+pub use server::{Listener, Server, serve};
 #[doc(hidden)]
 pub use split::Stream;
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};

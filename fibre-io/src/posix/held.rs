@@ -9,7 +9,7 @@
 
 use crate::posix::worker::{Worker, is_own_thread};
 use fibre_core::internal::caller_id;
-use parking_lot::Mutex;
+use fibre_core::sync::thread_mutex::Mutex;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::LazyLock;

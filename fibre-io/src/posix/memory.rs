@@ -4,6 +4,7 @@
 //! program. So libraries differ in their checks before they follow one.
 
 use rustix::io::Errno;
+use std::ffi::c_int;
 use std::time::Duration;
 
 /// What a library does before it reads and writes the program's memory.
@@ -72,6 +73,16 @@ impl Memory for Trusted {
     fn writable<T>(start: *mut T, count: usize) -> Result<(), Errno> {
         Self::readable(start, count)
     }
+}
+
+/// A time-out in milliseconds, as `poll` takes it and `ppoll` wants it, which every CPU's kernel
+/// has; negative: none.
+#[must_use]
+pub fn of_milliseconds(timeout: c_int) -> Option<libc::timespec> {
+    (timeout >= 0).then(|| libc::timespec {
+        tv_sec: i64::from(timeout / 1000),
+        tv_nsec: i64::from(timeout % 1000) * 1_000_000,
+    })
 }
 
 /// A time that a program gives.

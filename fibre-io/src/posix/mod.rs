@@ -25,8 +25,10 @@
 //! * `socket`: making, connecting and accepting sockets;
 //! * `numbers`: closing, duplicating, flags;
 //! * `child`: waiting for child processes;
-//! * `time`: times of clocks.
+//! * `time`: times of clocks;
+//! * `attributes`: objects of the C library's that are made by attributes.
 
+pub mod attributes;
 pub mod boundary;
 pub mod child;
 pub mod flags;

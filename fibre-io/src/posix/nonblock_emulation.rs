@@ -20,7 +20,7 @@
 use crate::raw::{Known, add_known, find, known, known_as, remove_known};
 use crate::source::make_nonblocking;
 use fibre_core::is_forked_child;
-use parking_lot::{Mutex, MutexGuard};
+use fibre_core::sync::thread_mutex::{Mutex, MutexGuard};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_acceptconn;

@@ -36,6 +36,17 @@ pub fn replaced(fd: c_int, place: c_int, call: Syscall) -> Result<usize, Errno> 
     duplicated(fd, close_by(place, call)?)
 }
 
+/// `dup2` with equal numbers, which leaves the descriptor as it is.
+///
+/// # Errors
+///
+/// `EBADF` if there is none.
+pub fn duplicated_in_place(fd: c_int) -> Result<usize, Errno> {
+    syscall!(SYS_fcntl, fd, libc::F_GETFD).here()?;
+    // An open descriptor's number is not negative.
+    Ok(fd as usize)
+}
+
 /// Notes what is known of a descriptor and its new duplicate, which it returns.
 ///
 /// # Errors

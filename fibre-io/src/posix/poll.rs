@@ -1,5 +1,6 @@
 //! Waiting for descriptors, as `poll` does. Calls return the present state.
 
+use super::memory::of_milliseconds;
 use super::switching::{Switching, borrow};
 use super::syscall::syscall;
 use crate::poll::PollFd;
@@ -8,6 +9,7 @@ use crate::readiness::{Readiness, word};
 use rustix::event::{PollFd as KernelPollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use std::ffi::c_int;
+use std::ptr;
 use std::time::{Duration, Instant};
 
 /// More descriptors than any process may have.
@@ -71,7 +73,10 @@ pub fn wait_for_all(
 ) -> Result<usize, Failure> {
     switching.begin()?;
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let ready = syscall!(SYS_poll, fds.as_mut_ptr(), fds.len(), 0).endure()?;
+    let mut now = of_milliseconds(0);
+    let now = now.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+    let mask = ptr::null::<libc::sigset_t>();
+    let ready = syscall!(SYS_ppoll, fds.as_mut_ptr(), fds.len(), now, mask, 8).endure()?;
     if ready > 0 || timeout == Some(Duration::ZERO) {
         return Ok(ready);
     }

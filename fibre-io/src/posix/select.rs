@@ -3,9 +3,10 @@
 //! Like the kernel, they look at no more bits than the process's descriptor table has places,
 //! whatever the count says: programs pass `getdtablesize()` with sets of `FD_SETSIZE` bits.
 
-use super::memory::Memory;
+use super::memory::{Memory, duration};
 use super::poll::wait_for_all;
 use super::switching::Switching;
+use super::syscall::syscall;
 use crate::raw::Failure;
 use rustix::io::Errno;
 use std::ffi::{c_int, c_short};
@@ -52,6 +53,40 @@ pub unsafe fn select_timed<M: Memory>(
     if let Some(limit) = limit {
         // SAFETY: the caller's time.
         unsafe { tell_rest::<M>(timeout, limit.saturating_sub(begun.elapsed())) };
+    }
+    ready
+}
+
+/// `select`, made by the kernel. Blocks the thread.
+///
+/// # Errors
+///
+/// Those of the call.
+///
+/// # Safety
+///
+/// As for [`select_timed`].
+pub unsafe fn select_on_thread<M: Memory>(
+    count: c_int,
+    sets: [*mut libc::fd_set; 3],
+    timeout: *mut libc::timeval,
+) -> Result<usize, Errno> {
+    // SAFETY: null, or the caller's time.
+    let time = unsafe { M::fetch_any(timeout) }?;
+    let limit = time.as_ref().map(of_timeval).transpose()?;
+    // A time beyond all numbers never ends.
+    let mut left = limit.map(|limit| libc::timespec {
+        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(limit.subsec_nanos()),
+    });
+    let time = left.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+    let ([readable, writable, urgent], mask) = (sets, ptr::null::<usize>());
+    let call = syscall!(SYS_pselect6, count, readable, writable, urgent, time, mask);
+    let ready = call.here();
+    // The kernel has written what is left.
+    if let Some(Ok(left)) = left.as_ref().map(duration) {
+        // SAFETY: the caller's time.
+        unsafe { tell_rest::<M>(timeout, left) };
     }
     ready
 }
@@ -134,7 +169,7 @@ pub unsafe fn select<M: Memory>(
 /// far less than it may have.
 #[cold]
 fn table_size() -> Result<usize, Errno> {
-    // The process' own has none if its first thread has ended.
+    // The process' own has none if its first thread has ended. One field is no reason for a crate.
     let status = std::fs::read("/proc/thread-self/status");
     let status = status.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;
     let lines = status.split(|&byte| byte == b'\n');

@@ -17,9 +17,9 @@
 
 use crate::posix::interrupt::{interrupt, interruptible};
 use fibre_core::internal::start_helper;
+use fibre_core::sync::thread_mutex::{Condvar, Mutex};
 use fibre_core::{blocking, in_fibre, is_forked_child};
 use fibre_sync::raw::{Error, Semaphore, Wait};
-use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};

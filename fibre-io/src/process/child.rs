@@ -7,7 +7,7 @@ use crate::signal::{SIGKILL, Signal};
 use crate::source::Source;
 use crate::timeout::{Timeout, none_if_late, none_if_late_within};
 use fibre_core::internal::warn;
-use fibre_core::{Builder, Limit, sleep_within};
+use fibre_core::{Builder, Limit, ScopedBindings, sleep_within};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid,
@@ -231,8 +231,10 @@ impl Drop for Child {
         let pid = self.process.pid;
         let pidfd = self.process.pidfd.take();
         let reap = move || Process { pid, pidfd }.wait(Timeout::Endless);
-        // If there can be no such fibre, it stays a zombie.
-        let _ = Builder::new().name("reaper").spawn(reap);
+        // It may live for long, and serves nobody. If there can be no such fibre, the process stays
+        // a zombie.
+        let reaper = || Builder::new().name("reaper").spawn(reap);
+        let _ = ScopedBindings::none().with(reaper);
     }
 }
 

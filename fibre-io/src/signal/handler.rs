@@ -17,7 +17,7 @@
 use super::number::{SIGNALS, Signal};
 use crate::sequence_cursor::SequenceCursor;
 use fibre_core::is_forked_child;
-use parking_lot::Mutex;
+use fibre_core::sync::thread_mutex::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 use std::ffi::{c_int, c_void};
 use std::io;

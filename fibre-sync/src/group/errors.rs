@@ -1,5 +1,6 @@
 //! Why a group has failed, or one fibre.
 
+use fibre_core::Cancelled;
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
@@ -39,7 +40,8 @@ impl<E: Error + 'static> Error for GroupError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Failed(error) => Some(error),
-            Self::TimedOut | Self::Cancelled => None,
+            Self::Cancelled => Some(&Cancelled),
+            Self::TimedOut => None,
         }
     }
 }

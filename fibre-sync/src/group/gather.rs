@@ -37,6 +37,31 @@ impl<T, E> Group<'_, '_, T, E> {
         self.gather(Some(1), |_| true, Limit::None).0.pop()
     }
 
+    /// **Ends the rest**, as [`first`](Self::first) does, for a body that has what it wants from
+    /// [`next`](Self::next) or an arm: fibres that still run are cancelled, no more are started,
+    /// and what becomes of them is no failure. Blocks nothing: the group's call waits for them.
+    ///
+    /// ```
+    /// use fibre::{select, select::after};
+    /// use std::time::Duration;
+    ///
+    /// let long = Duration::from_secs(3600);
+    /// let answer = fibre::group(|group| {
+    ///     group.spawn(|| Ok::<_, fibre::Cancelled>("here"));
+    ///     group.spawn(|| fibre::sleep_within(long).map(|()| "late"));
+    ///     let answer = select! {
+    ///         answer = group.next_arm() => answer,
+    ///         _ = after(long) => None,
+    ///     };
+    ///     group.end_rest(); // or the group would wait for the other fibre
+    ///     Ok(answer)
+    /// });
+    /// assert_eq!(answer, Ok(Some("here")));
+    /// ```
+    pub fn end_rest(&self) {
+        drop(self.gather(Some(0), |_| true, Limit::None));
+    }
+
     /// The first `count` results; **they end the rest**, as [`first`](Self::first) does. Blocks the
     /// fibre (or thread) until they are there, or so few fibres are left that they cannot come:
     /// start the fibres before.

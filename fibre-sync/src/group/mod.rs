@@ -32,7 +32,9 @@ pub use self::start::{Ready, StartError};
 pub use self::supervisor::{Supervisor, SupervisorBuilder};
 
 use crate::members::{Failure, Members, Unfinished};
-use fibre_core::internal::{Ended, ScopeSet, Unwind, child_of_caller, is_shielded};
+use fibre_core::internal::{
+    Ended, ScopeSet, Unwind, child_of_caller, is_shielded, tell_of_unseen_panic,
+};
 use fibre_core::{Builder, CancelToken, Cancelled, Limit, Scope, is_cancelled, scope};
 use std::fmt;
 use std::io;
@@ -134,7 +136,8 @@ impl GroupBuilder {
         self
     }
 
-    /// Cancels the group together with a token. Default: with that of the calling fibre, if it has
+    /// Cancels the group's fibres together with a token. The body is the caller's: it is cancelled
+    /// with the calling fibre only, and goes on. Default: with that of the calling fibre, if it has
     /// one.
     #[must_use]
     pub fn cancel_token(mut self, token: &CancelToken) -> Self {
@@ -231,6 +234,17 @@ impl<T, E> Clone for Shared<T, E> {
     }
 }
 
+/// A function that notes a failure, and returns one that does not count.
+type Fail<T, E> = fn(&Members<T, E>, Failure<E>) -> Option<Failure<E>>;
+
+/// Drops a failure that the caller of the group will not get. A panic is told of all the same.
+fn forget_failure<E>(failure: Option<Failure<E>>) {
+    if let Some(Failure::Panicked(payload)) = &failure {
+        tell_of_unseen_panic(&**payload);
+    }
+    drop(failure);
+}
+
 impl<T, E> Shared<T, E> {
     /// Notes the failure of a fibre, unless the group has failed or settled, and cancels the group.
     fn fail(&self, failure: Failure<E>) {
@@ -245,7 +259,7 @@ impl<T, E> Shared<T, E> {
 
     /// Notes a failure, and cancels the group. An error that is but a consequence of the time's
     /// end, or of cancellation from outside, counts as that.
-    fn fail_by(&self, failure: Failure<E>, fail: fn(&Members<T, E>, Failure<E>)) {
+    fn fail_by(&self, failure: Failure<E>, fail: Fail<T, E>) {
         // Also if the destructor of a value panics that is dropped here. A group that is cancelled
         // with grace is left its grace.
         let is_new = !self.token.is_cancelled();
@@ -259,10 +273,10 @@ impl<T, E> Shared<T, E> {
         let mut panics = Unwind::none();
         match instead {
             Some(instead) => {
-                panics.note(|| fail(&self.members, instead));
+                panics.note(|| forget_failure(fail(&self.members, instead)));
                 panics.note(|| drop(failure));
             }
-            None => panics.note(|| fail(&self.members, failure)),
+            None => panics.note(|| forget_failure(fail(&self.members, failure))),
         }
         panics.go_on_if_none_does();
     }

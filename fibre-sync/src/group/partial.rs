@@ -71,6 +71,31 @@ impl<T> Partial<T> {
     }
 }
 
+/// Of a [`Supervisor`](crate::Supervisor): its results may be failures.
+impl<T, E> Partial<Result<T, E>> {
+    /// How fibres have failed, in the order they did.
+    ///
+    /// ```
+    /// use fibre::{Group, GroupError};
+    ///
+    /// let answer = Group::builder().keep_going().run(|group| {
+    ///     group.spawn(|| Err::<u32, _>("no route".to_owned()));
+    ///     group.spawn(|| Err("refused".to_owned()));
+    ///     group.first().map_err(|all| {
+    ///         let mut reasons: Vec<_> = all.failures().map(ToString::to_string).collect();
+    ///         reasons.sort();
+    ///         reasons.join("; ")
+    ///     })
+    /// });
+    /// assert_eq!(answer, Err(GroupError::Failed("no route; refused".to_owned())));
+    /// ```
+    pub fn failures(&self) -> impl Iterator<Item = &E> {
+        self.results
+            .iter()
+            .filter_map(|result| result.as_ref().err())
+    }
+}
+
 impl<T> fmt::Display for Partial<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.cause {

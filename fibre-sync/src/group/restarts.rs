@@ -1,6 +1,6 @@
 //! Running what fails again, so often and no oftener.
 
-use fibre_core::internal::ShortLock;
+use fibre_core::internal::{ShortLock, caller_is_cancelled};
 use fibre_core::{Cancelled, is_cancelled, sleep_within};
 use std::collections::VecDeque;
 use std::fmt;
@@ -93,7 +93,9 @@ impl Restarts {
     /// does what `f` has changed.
     ///
     /// A fibre that has been cancelled, or has no time left, does not restart: also not out of a
-    /// pause. So a group that ends waits for none of its pauses.
+    /// pause. So a group that ends waits for none of its pauses. A panic before such a pause has
+    /// been dealt with: the call is then unwound without a word, as by
+    /// [`cancellable`](fibre_core::cancellable), and that is no failure of the fibre.
     ///
     /// # Errors
     ///
@@ -114,8 +116,13 @@ impl Restarts {
             let ends = failure
                 .as_ref()
                 .is_err_and(|payload| payload.is::<Cancelled>());
+            let was_cancelled = caller_is_cancelled();
             if ends || !self.begin_again(begun.elapsed(), &mut pause) {
-                return failure.map_or_else(|payload| resume_unwind(payload), Err);
+                let end = |payload| match !was_cancelled && caller_is_cancelled() {
+                    true => resume_unwind(Box::new(Cancelled)),
+                    false => resume_unwind(payload),
+                };
+                return failure.map_or_else(end, Err);
             }
         }
     }

@@ -197,12 +197,10 @@ mod tests {
 
     /// Numbers that follow from a seed, the ends of their range among them.
     fn numbers() -> impl Iterator<Item = i64> {
-        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut random = fastrand::Rng::with_seed(1);
         let mut count = 0;
         std::iter::from_fn(move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
+            let state = random.u64(..);
             count += 1;
             Some(match count % 7 {
                 0 => i64::MAX,

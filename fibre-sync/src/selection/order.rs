@@ -45,7 +45,8 @@ fn shuffle<A>(arms: &mut [A]) {
     }
 }
 
-/// A number that differs from time to time.
+/// A number that differs from time to time. It needs neither a thread-local nor a seed, as the
+/// generator of a crate would.
 fn draw() -> u32 {
     /// How many selections there have been, more or less: a lost count does no harm.
     static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -27,6 +27,7 @@
 //! | `names`       | what connections are made to: addresses and names           |
 //! | `copying`     | copying inside the kernel                                    |
 //! | `groups`      | several listeners on one port                                |
+//! | `server`      | a fibre for each connection, until a token is cancelled      |
 //! | `signals`     | signals as values                                            |
 //! | `stdio`       | standard input, output and error                            |
 //! | `process`     | child processes                                              |
@@ -58,6 +59,7 @@ mod pollers;
 mod process;
 mod raw;
 mod refusing;
+mod server;
 mod shared;
 mod sharing;
 mod signals;

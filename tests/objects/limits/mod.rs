@@ -8,7 +8,8 @@
 //! | `random` | time-outs and cancellation at random moments: nothing is lost          |
 //! | `groups` | groups of fibres                                                       |
 //! | `gathering` | the first results of a group, and what there is in time             |
-//! | `supervisors` | groups that keep going, restarts, and fibres that become ready    |
+//! | `restarts`    | what fails is run again                                         |
+//! | `supervisors` | groups that keep going, and fibres that become ready            |
 //! | `aborting` | a program that is built with `panic = "abort"`                        |
 
 #![allow(
@@ -21,6 +22,7 @@ mod aborting;
 mod gathering;
 mod groups;
 mod random;
+mod restarts;
 mod scopes;
 mod supervisors;
 mod table;

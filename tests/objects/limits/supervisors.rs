@@ -1,8 +1,6 @@
-//! Groups that keep going when a fibre fails, restarts, and fibres that say when they are ready.
+//! Groups that keep going when a fibre fails, and fibres that say when they are ready.
 
-use crate::support::{
-    Drops, Random, any_cluster, eventually, for_each_cluster, run_in, text_of, watched,
-};
+use crate::support::{Drops, Random, any_cluster, eventually, for_each_cluster, run_in, watched};
 use fibre::sync::{Event, Semaphore};
 use fibre::{
     FibreError, Group, GroupError, PartialCause, Restarts, StartError, Supervisor, timeout,
@@ -13,17 +11,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-const SHORT: Duration = Duration::from_millis(3);
-const LONG: Duration = Duration::from_secs(3600);
+pub(super) const SHORT: Duration = Duration::from_millis(3);
+pub(super) const LONG: Duration = Duration::from_secs(3600);
 
 /// Runs a body in a fibre of each kind of cluster, and on a plain thread.
-fn everywhere(body: fn()) {
+pub(super) fn everywhere(body: fn()) {
     for_each_cluster(move |_| body());
     watched(move || std::thread::spawn(body).join().unwrap());
 }
 
 /// What a fibre has failed with, as text.
-fn text<T, E: std::fmt::Display>(result: Result<T, FibreError<E>>) -> String {
+pub(super) fn text<T, E: std::fmt::Display>(result: Result<T, FibreError<E>>) -> String {
     result.map_or_else(|error| error.to_string(), |_| String::from("ok"))
 }
 
@@ -137,6 +135,7 @@ fn the_first_success_passes_over_failures() {
             (0..3).for_each(|number| group.spawn(move || Err::<(), _>(number)));
             let partial = group.first().unwrap_err();
             assert_eq!(partial.cause(), PartialCause::TooFew);
+            assert_eq!(partial.failures().count(), 3);
             let mut errors: Vec<_> = partial
                 .into_results()
                 .into_iter()
@@ -177,91 +176,6 @@ fn a_quorum_counts_successes() {
             Ok(partial.cause())
         });
         assert_eq!(missed, Ok(PartialCause::TooFew));
-    });
-}
-
-/// What fails is run again, in its fibre, until it succeeds.
-#[test]
-fn what_fails_runs_again() {
-    everywhere(|| {
-        let restarts = Restarts::new(10, LONG);
-        let tries = AtomicU32::new(0);
-        let done = Group::builder().keep_going().run(|group| {
-            group.spawn(|| {
-                restarts.run(|| match tries.fetch_add(1, Ordering::Relaxed) {
-                    0 | 2 => Err("no"),
-                    1 => resume_unwind(Box::new("on purpose")),
-                    tries => Ok(tries),
-                })
-            });
-            Ok(text(group.next().unwrap()))
-        });
-        assert_eq!(done.unwrap(), "ok");
-        assert_eq!(tries.into_inner(), 4);
-    });
-}
-
-/// Beyond the limit, the last failure is handed on: of the group, or as an item. Fibres share it.
-#[test]
-fn restarts_have_a_limit() {
-    everywhere(|| {
-        let restarts = Restarts::new(4, LONG);
-        let tries = AtomicU32::new(0);
-        let fails = || {
-            restarts.run(|| {
-                tries.fetch_add(1, Ordering::Relaxed);
-                Err::<(), _>("no")
-            })
-        };
-        let ended = Group::builder().keep_going().run(|group| {
-            group.spawn(fails);
-            group.spawn(fails);
-            Ok(group.results().map(text).collect::<Vec<_>>())
-        });
-        assert_eq!(ended.unwrap(), ["no", "no"]);
-        assert_eq!(tries.load(Ordering::Relaxed), 2 + 4);
-        let ended: Result<(), _> = fibre::group(|group| {
-            group.spawn(fails);
-            group.spawn(|| fibre::sleep_within(LONG).map_err(|_| "ended"));
-            group.results().for_each(drop);
-            Ok(())
-        });
-        assert_eq!(ended, Err(GroupError::Failed("no")));
-        let panics = catch_unwind(AssertUnwindSafe(|| {
-            Restarts::new(1, LONG).run(|| -> Result<(), ()> { resume_unwind(Box::new("last")) })
-        }));
-        assert_eq!(text_of(&*panics.unwrap_err()), "last");
-    });
-}
-
-/// A group that ends waits for no pause, and a fibre that is ended does not restart.
-#[test]
-fn a_pause_ends_with_its_group() {
-    everywhere(|| {
-        let restarts = Restarts::new(10, LONG).backoff(LONG, LONG);
-        let tries = AtomicU32::new(0);
-        let first = Group::builder().keep_going().run(|group| {
-            group.spawn(|| {
-                restarts.run(|| {
-                    tries.fetch_add(1, Ordering::Relaxed);
-                    Err("no")
-                })
-            });
-            group.spawn(|| {
-                restarts.run(|| {
-                    let ended = fibre::sleep_within(LONG).map_err(|_| "ended");
-                    tries.fetch_add(1, Ordering::Relaxed);
-                    ended.map(|()| 0)
-                })
-            });
-            eventually(|| tries.load(Ordering::Relaxed) == 1);
-            group.spawn(|| Ok(7));
-            group.first().map_err(|_| "nobody")
-        });
-        assert_eq!(first, Ok(7));
-        assert_eq!(tries.into_inner(), 2);
-        let late = timeout(SHORT, || restarts.run(|| Err::<(), _>("no")));
-        assert_eq!(late.unwrap_err().into_value(), Some(Err("no")));
     });
 }
 

@@ -375,7 +375,9 @@ fn times_are_noted_on_demand() {
         return sleeper.join().unwrap();
     }
     for value in ["1", "0"] {
-        let output = spawn_child("sleeper", &[("FIBRE_WAIT_TIMES", value)]);
+        // A search for deadlocks notes times, too.
+        let environment = [("FIBRE_WAIT_TIMES", value), ("FIBRE_DEADLOCK", "off")];
+        let output = spawn_child("sleeper", &environment);
         assert!(output.status.success(), "{}", errors(&output));
     }
     let output = spawn_child("sleeper", &[("FIBRE_WAIT_TIMES", "often")]);

@@ -14,5 +14,6 @@
 
 mod guilty;
 mod shortage;
+mod tree;
 mod victim;
 mod write;

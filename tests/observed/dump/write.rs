@@ -12,6 +12,8 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+fibre::scoped_local!(static REQUEST: u64 = shown("request"));
+
 /// A fibre that sleeps, for a time of its own: the compiler makes one function of equal ones.
 fn sleeper() {
     let sleeps = || {
@@ -19,7 +21,9 @@ fn sleeper() {
         fibre::label("peer", "\"bob\" ");
         sleep(Duration::from_secs(3607));
     };
-    drop(fibre::Builder::new().name("sleeper").spawn(sleeps));
+    REQUEST.with(7, || {
+        drop(fibre::Builder::new().name("sleeper").spawn(sleeps))
+    });
 }
 
 /// A name for a file of this test's, which is not there.
@@ -35,7 +39,7 @@ fn has_sleeper(dump: &Value) {
     let groups = dump["groups"].as_array().unwrap();
     let of = |group: &&Value| group["fibres"][0]["name"] == "sleeper";
     let group = groups.iter().find(of).unwrap();
-    let labels = serde_json::json!({"conn": "42", "peer": "\"bob\" "});
+    let labels = serde_json::json!({"conn": "42", "peer": "\"bob\" ", "request": "7"});
     assert_eq!(group["fibres"][0]["labels"], labels);
     assert_eq!(group["waits_for"], "time to pass");
     assert_eq!(

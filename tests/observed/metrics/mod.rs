@@ -12,6 +12,7 @@ mod helped;
 mod lines;
 mod openmetrics;
 mod page;
+mod pages;
 mod serving;
 mod settings;
 use crate::support;

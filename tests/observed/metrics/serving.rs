@@ -2,7 +2,7 @@
 
 use super::openmetrics::{self, check_by_promtool, read, sum};
 use super::{LIMIT, alone, page};
-use crate::support::process::{child, end_after, plays};
+use crate::support::process::{child, end_after, errors, plays, spawn_child};
 use fibre::Cluster;
 use fibre::sync::Semaphore;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A process that serves its metrics; it ends with this value.
-struct Served {
-    child: Child,
-    address: SocketAddr,
+pub(super) struct Served {
+    pub(super) child: Child,
+    pub(super) address: SocketAddr,
 }
 
 /// Has `program` run in a process that serves its metrics, and stays, and returns that.
-fn served(environment: &[(&str, &str)], program: impl FnOnce()) -> Served {
+pub(super) fn served(environment: &[(&str, &str)], program: impl FnOnce()) -> Served {
     if plays("served") {
         end_after(LIMIT);
         program();
@@ -58,21 +58,21 @@ impl Drop for Served {
 
 impl Served {
     /// A connection whose calls end within the limit of a process.
-    fn connect(&self) -> TcpStream {
+    pub(super) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         stream
     }
 
     /// What the server answers to this: the head, and what follows.
-    fn ask(&self, request: &[u8]) -> (String, String) {
+    pub(super) fn ask(&self, request: &[u8]) -> (String, String) {
         let mut stream = self.connect();
         stream.write_all(request).unwrap();
         answer(stream)
     }
 
     /// The metrics, as read by a stranger.
-    fn samples(&self) -> openmetrics::Samples {
+    pub(super) fn samples(&self) -> openmetrics::Samples {
         let (head, body) = self.ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
         read(&body)
@@ -93,7 +93,7 @@ impl Served {
 }
 
 /// Reads an answer to its end.
-fn answer(mut stream: TcpStream) -> (String, String) {
+pub(super) fn answer(mut stream: TcpStream) -> (String, String) {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     let (head, body) = text
@@ -107,7 +107,7 @@ fn answer(mut stream: TcpStream) -> (String, String) {
 }
 
 /// A program with thirteen fibres that wait.
-fn thirteen() {
+pub(super) fn thirteen() {
     let permits = Arc::new(Semaphore::new(0));
     for _ in 0..13 {
         let permits = Arc::clone(&permits);
@@ -188,11 +188,11 @@ fn other_requests_are_refused() {
         "x".repeat(1 << 16)
     );
     let posted = format!(
-        "POST / HTTP/1.1\r\nContent-Length: 65536\r\n\r\n{}",
+        "POST /more HTTP/1.1\r\nContent-Length: 65536\r\n\r\n{}",
         "x".repeat(1 << 16)
     );
     for (request, status) in [
-        (&b"GET / HTTP/1.1\r\n\r\n"[..], "404"),
+        (&b"GET /more HTTP/1.1\r\n\r\n"[..], "404"),
         (b"GET /metrics/more HTTP/1.1\r\n\r\n", "404"),
         (b"DELETE /metrics HTTP/1.1\r\n\r\n", "405"),
         (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
@@ -219,7 +219,12 @@ fn other_requests_are_refused() {
 #[test]
 fn the_head_alone_may_be_asked_for() {
     let served = served(&[], thirteen);
-    for (target, status) in [("/metrics", "200"), ("/", "404")] {
+    for (target, status) in [
+        ("/metrics", "200"),
+        ("/", "200"),
+        ("/snapshot", "200"),
+        ("/more", "404"),
+    ] {
         let mut stream = served.connect();
         let request = format!("HEAD {target} HTTP/1.1\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
@@ -404,23 +409,29 @@ fn has_child(process: u32) -> bool {
 #[test]
 fn an_address_is_told_once_it_is_served() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let errors = alone(
-        &[("FIBRE_METRICS", "127.0.0.1:0"), ("FIBRE_PROCESSORS", "1")],
-        || {
-            // Room for the cluster, but not for what a server asks for.
-            let status = std::fs::read_to_string("/proc/self/statm").unwrap();
-            let pages: u64 = status.split(' ').next().unwrap().parse().unwrap();
-            let poor = Rlimit {
-                current: Some((pages << 12) + (12 << 20)),
-                maximum: getrlimit(Resource::As).maximum,
-            };
-            setrlimit(Resource::As, poor).unwrap();
-            // There may be no room for the fibre's stack either.
-            let _ = fibre::spawn(|| ()).join();
-        },
-    );
-    if let Some(errors) = errors {
-        assert!(errors.contains("no metrics are served at"), "{errors}");
-        assert!(!errors.contains("metrics are served at http"), "{errors}");
+    if plays("poor") {
+        end_after(LIMIT);
+        // Room for the cluster, but not for what a server asks for.
+        let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: u64 = status.split(' ').next().unwrap().parse().unwrap();
+        let poor = Rlimit {
+            current: Some((pages << 12) + (12 << 20)),
+            maximum: getrlimit(Resource::As).maximum,
+        };
+        setrlimit(Resource::As, poor).unwrap();
+        // There may be no room for the fibre's stack either.
+        let _ = fibre::spawn(|| ()).join();
+        return;
     }
+    // std aborts where a thread that has begun finds no room for its signal stack, which may be any
+    // thread of the process.
+    let aborts = |text: &str| text.contains("failed to allocate an alternative stack");
+    let environment = [("FIBRE_METRICS", "127.0.0.1:0"), ("FIBRE_PROCESSORS", "1")];
+    let outputs = (0..100).map(|_| spawn_child("poor", &environment));
+    let output = outputs.into_iter().find(|output| !aborts(&errors(output)));
+    let output = output.unwrap();
+    let text = errors(&output);
+    assert!(output.status.success(), "{}: {text}", output.status);
+    assert!(text.contains("no metrics are served at"), "{text}");
+    assert!(!text.contains("metrics are served at http"), "{text}");
 }

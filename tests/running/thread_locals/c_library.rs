@@ -452,6 +452,7 @@ fn ends_of_threads_from_within_are_refused() {
 
 /// Calls that hand a fibre's number to the kernel fail, and change nothing of any thread: whether
 /// they are about the caller or about another fibre. docs/THREAD_LOCALS.md has the table.
+#[cfg(not(feature = "sanitizer"))] // It ends a process that joins a detached thread.
 #[test]
 fn calls_that_name_a_fibre_fail() {
     for_each_kind(|_| {

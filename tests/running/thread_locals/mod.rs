@@ -8,6 +8,7 @@
 //! * `std_library`: what std keeps for a thread;
 //! * `c_library`: `errno`, keys, mutexes with owners, signals, children;
 //! * `stuck`: fibres that keep their processors;
+//! * `turns`: which fibre comes next;
 //! * `blocks`: how blocks are made, renewed and kept; other kinds of clusters beside these.
 
 #![allow(
@@ -20,6 +21,7 @@ mod blocks;
 mod c_library;
 mod std_library;
 mod stuck;
+mod turns;
 mod values;
 
 use crate::support;

@@ -84,7 +84,7 @@ fn backtraces_have_an_end() {
         for _ in 0..2 {
             let trace = std::backtrace::Backtrace::force_capture().to_string();
             // The functions of the thread that the stack was made with lie above it.
-            let ends = trace.contains("switch::root") && !trace.contains("start_thread");
+            let ends = trace.contains("::root") && !trace.contains("start_thread");
             assert!(ends, "{trace}");
             fibre::yield_now();
         }

@@ -97,6 +97,50 @@ fn answers_in_flight_are_finished() {
 }
 
 #[test]
+fn idle_connections_end_before_requests_in_flight() {
+    // Neither comes into question as the reason for an end.
+    let server = Server::start(&["--drain-timeout", "3600", "--header-timeout", "3600"]);
+    let mut used = server.connect();
+    let mut fresh = server.connect();
+    let mut midway = server.connect();
+    assert_eq!(used.ask(PLAINTEXT).status, 200);
+    midway.send("GET /plaintext HTTP/1.1\r\nHo");
+    expect_heard(&midway);
+
+    server.signal(Signal::TERM);
+    used.expect_end();
+    fresh.expect_end();
+    let answer = midway.ask("st: a\r\n\r\n");
+    assert_eq!(
+        (answer.status, answer.field("connection")),
+        (200, Some("close"))
+    );
+    midway.expect_end();
+    drop(midway);
+    server.expect_clean_end();
+}
+
+#[test]
+fn an_answer_that_nobody_takes_is_cut_off() {
+    const LENGTH: usize = 32 * 1024 * 1024;
+    let site = Directory::new("untaken");
+    std::fs::create_dir(site.join("root")).unwrap();
+    let large = File::create(site.join("root/large")).unwrap();
+    large.set_len(LENGTH as u64).unwrap();
+    let root = site.join("root");
+    let server = Server::start(&["--dir", root.to_str().unwrap(), "--drain-timeout", "0.2"]);
+    let mut client = server.connect();
+    client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(client.receive().unwrap());
+    // The sockets' buffers are full: the server waits in a write.
+    server.signal(Signal::TERM);
+    server.expect_clean_end();
+    let taken = std::iter::from_fn(|| Some(client.take_some(64 * 1024)).filter(|taken| *taken > 0));
+    let taken = taken.sum::<usize>();
+    assert!(taken > 0 && taken < LENGTH / 2, "{taken}");
+}
+
+#[test]
 fn the_drain_has_a_deadline() {
     let server = Server::start(&["--drain-timeout", "0.5", "--header-timeout", "60"]);
     let mut client = server.connect();

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::Random;
+
 use super::client::{Client, PLAINTEXT};
 use super::server::{Directory, Server};
 
@@ -104,7 +106,7 @@ fn half_requests_leave_nothing_behind() {
 fn garbage_is_survived() {
     let server = Server::start(&["--header-timeout", "0.2"]);
     let start = server.open_files_at_rest();
-    let mut random = Random::from_environment();
+    let mut random = Random::new(Random::seed());
     for round in 0..300 {
         let mut bytes = PLAINTEXT.repeat(3).into_bytes();
         if round % 3 == 0 {
@@ -242,35 +244,4 @@ fn clients_that_keep_the_rate_get_all() {
     }
     assert!(start.elapsed() > Duration::from_secs(2));
     server.expect_clean_stop();
-}
-
-/// Numbers that look random, the same ones for the same seed.
-struct Random(u64);
-
-impl Random {
-    /// Takes the seed from `FIBRE_SEED` or the clock, and prints it.
-    fn from_environment() -> Self {
-        let given = std::env::var("FIBRE_SEED")
-            .ok()
-            .and_then(|seed| seed.parse().ok());
-        let clock = || {
-            std::time::UNIX_EPOCH
-                .elapsed()
-                .unwrap()
-                .subsec_nanos()
-                .into()
-        };
-        let seed = given.unwrap_or_else(clock);
-        println!("FIBRE_SEED={seed}");
-        Self(seed)
-    }
-
-    /// The next number (SplitMix64).
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
 }

@@ -15,12 +15,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use procfs::process::{FDTarget, Process};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 
 use super::client::{Client, PLAINTEXT, SOON};
-
-/// Clock ticks in a second, the unit of processor time in `/proc`.
-const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A server, killed when dropped.
 pub(crate) struct Server {
@@ -109,10 +107,9 @@ impl Server {
     /// How many sockets and files it has open. Those without a name, which are the
     /// runtime's and come with each processor's first wait, do not count.
     fn open_files(&self) -> usize {
-        let entries = fs::read_dir(self.proc("fd")).unwrap();
-        let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-        targets
-            .filter(|target| !target.to_string_lossy().starts_with("anon_inode:"))
+        let files = self.seen().fd().unwrap().flatten();
+        files
+            .filter(|file| !matches!(file.target, FDTarget::AnonInode(_)))
             .count()
     }
 
@@ -124,30 +121,18 @@ impl Server {
 
     /// The processor time it has used, in seconds.
     pub(crate) fn processor_time(&self) -> f64 {
-        let stat = fs::read_to_string(self.proc("stat")).unwrap();
-        // The name in parentheses may have spaces; field 3 comes after it.
-        let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
-        fields
-            .skip(11)
-            .take(2)
-            .map(|ticks| ticks.parse::<f64>().unwrap() / TICKS_PER_SECOND)
-            .sum()
+        let stat = self.seen().stat().unwrap();
+        (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64
     }
 
     /// The most memory it has had, in KiB.
     pub(crate) fn peak_memory(&self) -> u64 {
-        let status = fs::read_to_string(self.proc("status")).unwrap();
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))
-            .unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
+        self.seen().status().unwrap().vmhwm.unwrap()
     }
 
-    fn proc(&self, file: &str) -> PathBuf {
-        Path::new("/proc")
-            .join(self.child.id().to_string())
-            .join(file)
+    /// The process, as `/proc` shows it.
+    fn seen(&self) -> Process {
+        Process::new(self.child.id().cast_signed()).unwrap()
     }
 
     /// Sends it a signal.

@@ -6,6 +6,7 @@
 //! | `tokens` | who is cancelled together                                           |
 //! | `races`  | cancellation against wakers and deadlines: nothing is lost          |
 //! | `grace`  | stretches that are spared until a limit                             |
+//! | `grace_stop` | the same at the end of a cluster                               |
 //!
 //! Calls on descriptors that are cancelled are in `tests/descriptors/io/cancel.rs`.
 
@@ -16,6 +17,7 @@
 )]
 
 mod grace;
+mod grace_stop;
 mod points;
 mod races;
 mod tokens;

@@ -1,9 +1,9 @@
 //! What a stopped cluster does not unwind, since nothing unwinds the caller that waits for it; and
 //! loops of short time-outs, which it does unwind.
 
-use super::cluster;
+use super::{cluster, kinds};
 use crate::support::drops::OnDrop;
-use crate::support::{Drops, processor_counts, watched, were_late};
+use crate::support::{Drops, watched, were_late};
 use fibre::channel::bounded;
 use fibre::sync::{Event, LazyLock};
 use fibre::{Cancelled, Cluster, GroupError};
@@ -20,14 +20,14 @@ const PATIENT: Duration = Duration::from_secs(6);
 /// Beyond the moment when what waits is unwound, and before the limit.
 const BEYOND: Duration = Duration::from_millis(3600);
 
-/// Stops clusters of each size at the same time. Nothing is left behind.
+/// Stops clusters of each kind and size at the same time. Nothing is left behind.
 fn stop_all(body: impl Fn(&Cluster) + Sync) {
     watched(|| {
         std::thread::scope(|scope| {
-            for processors in processor_counts() {
+            for (kind, processors) in kinds() {
                 let body = &body;
                 scope.spawn(move || {
-                    let cluster = cluster(processors);
+                    let cluster = kind.cluster(processors);
                     body(&cluster);
                     if let Err(error) = cluster.stop_within(Duration::from_millis(20), PATIENT) {
                         assert!(were_late(&error), "{error}");
@@ -77,7 +77,7 @@ fn destructors_have_scopes() {
             fibre::sleep(LONG);
         });
     });
-    assert_eq!(tidied.load(Ordering::SeqCst), processor_counts().len());
+    assert_eq!(tidied.load(Ordering::SeqCst), kinds().len());
 }
 
 /// Neither a shield nor an initialiser is cut in two by the end of its children.
@@ -100,7 +100,7 @@ fn shields_and_initialisers_hold_for_scopes_in_them() {
             count.fetch_add(1, Ordering::SeqCst);
         });
     });
-    assert_eq!(wholes.load(Ordering::SeqCst), 2 * processor_counts().len());
+    assert_eq!(wholes.load(Ordering::SeqCst), 2 * kinds().len());
 }
 
 /// A group says that it was cancelled if its fibres have been unwound; it does not panic.
@@ -123,7 +123,7 @@ fn a_group_that_waits_for_unwound_fibres_was_cancelled() {
             count.fetch_add(1, Ordering::SeqCst);
         });
     });
-    assert_eq!(ended.load(Ordering::SeqCst), processor_counts().len());
+    assert_eq!(ended.load(Ordering::SeqCst), kinds().len());
 }
 
 /// Computes for longer than the time-outs of the others take, and lets others run.

@@ -7,7 +7,9 @@ use crate::support::{
     thread_exists, watched, were_late,
 };
 use fibre::sync::{Condvar, Mutex, Semaphore};
-use fibre::{Abandoned, Builder, Cluster, Limit, Priority, StopError, WaitKind, Waiting};
+use fibre::{
+    Abandoned, Builder, Cancelled, Cluster, Limit, Priority, StopError, WaitKind, Waiting,
+};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -461,11 +463,10 @@ fn nobody_is_lost_between_clusters() {
                 return;
             }
             for fibre in fibres {
-                assert!(
-                    fibre
-                        .join()
-                        .map_or_else(|it| it.is::<Abandoned>(), |()| true)
-                );
+                if let Err(payload) = fibre.join() {
+                    // A limit may be long enough for some to be unwound.
+                    assert!(payload.is::<Abandoned>() || payload.is::<Cancelled>());
+                }
             }
         });
     }

@@ -1,10 +1,8 @@
 //! Fibres that their cluster's end unwinds.
 
-use super::cluster;
+use super::{cluster, kinds};
 use crate::support::drops::OnDrop;
-use crate::support::{
-    Drops, Random, eventually, processor_counts, until_waiting, watched, were_late,
-};
+use crate::support::{Drops, Random, eventually, until_waiting, watched, were_late};
 use fibre::channel::{Receiver, Sender, bounded, broadcast, oneshot, unbounded, watch};
 use fibre::sync::{Barrier, Condvar, Event, Mutex, Notify, Once, RwLock, Semaphore, WaitGroup};
 use fibre::{Cancelled, Cluster, Group, Interval, Limit, WaitKind, select};
@@ -47,8 +45,8 @@ fn who_is_cancellable_is_unwound() {
     }
 
     watched(|| {
-        for processors in processor_counts() {
-            let cluster = cluster(processors);
+        for (kind, processors) in kinds() {
+            let cluster = kind.cluster(processors);
             let drops = Drops::new();
             let ends = Arc::new(WaitGroup::new());
             for kind in 0..6 {
@@ -199,14 +197,14 @@ fn again(payload: Box<dyn std::any::Any + Send>) {
     std::panic::resume_unwind(payload);
 }
 
-/// Stops a cluster of each size, at the same time, as half of the limit passes first. `body` fills
-/// it, and the function that it returns looks at what has come of that.
+/// Stops a cluster of each kind and size, at the same time, as half of the limit passes first.
+/// `body` fills it, and the function that it returns looks at what has come of that.
 fn stop_each<F: FnOnce(Result<(), fibre::StopError>)>(body: impl Fn(&Cluster) -> F + Sync) {
     std::thread::scope(|scope| {
-        for processors in processor_counts() {
+        for (kind, processors) in kinds() {
             let body = &body;
             scope.spawn(move || {
-                let cluster = cluster(processors);
+                let cluster = kind.cluster(processors);
                 let look = body(&cluster);
                 look(cluster.stop_within(NOW, PATIENT));
             });
@@ -270,7 +268,7 @@ fn fibres_in_calls_that_cannot_fail_are_unwound() {
 #[test]
 fn destructors_run_once() {
     /// How many fibres.
-    const MANY: usize = 1000;
+    const MANY: usize = 250;
 
     watched(|| {
         stop_each(|cluster| {
@@ -412,14 +410,12 @@ fn fibres_that_must_not_be_unwound_are_left_behind() {
     });
 }
 
-/// Nothing is unwound without time, nor in a cluster that moves started fibres.
+/// Nothing is unwound without time.
 #[test]
-fn some_clusters_do_not_unwind() {
+fn without_time_nothing_is_unwound() {
     watched(|| {
-        // SAFETY: nothing here belongs to a kernel thread.
-        let moving = unsafe { Cluster::builder().processors(2).force_migration() };
-        let moving = moving.build().unwrap();
-        for (cluster, limit) in [(cluster(2), NOW), (moving, Duration::from_millis(100))] {
+        for (kind, processors) in kinds() {
+            let cluster = kind.cluster(processors);
             let drops = Drops::new();
             let value = drops.value();
             let sleeper = cluster.spawn(move || {
@@ -427,7 +423,7 @@ fn some_clusters_do_not_unwind() {
                 fibre::sleep(LONG);
             });
             until_waiting(WaitKind::Sleep, &[sleeper.id()]);
-            let error = cluster.stop_within(NOW, limit).unwrap_err();
+            let error = cluster.stop_within(NOW, NOW).unwrap_err();
             assert_eq!((error.left.len(), drops.count()), (1, 0));
         }
     });
@@ -505,9 +501,7 @@ fn wake(
 /// given while they are unwound.
 #[test]
 fn nothing_is_lost_to_those_that_are_unwound() {
-    /// Clusters that end at the same time.
-    const CLUSTERS: usize = 6;
-    /// Fibres of each, of each kind.
+    /// Fibres of each cluster, of each kind.
     const CROWD: usize = 20;
     /// How many permits there are.
     const PERMITS: usize = 5;
@@ -519,7 +513,8 @@ fn nothing_is_lost_to_those_that_are_unwound() {
         let (sender, receiver) = bounded::<u64>(2);
         let received = Arc::new(AtomicUsize::new(0));
         let over = AtomicBool::new(false);
-        let clusters: Vec<_> = (0..CLUSTERS).map(|index| cluster(1 + index % 3)).collect();
+        let clusters = kinds().into_iter().map(|(kind, count)| kind.cluster(count));
+        let clusters: Vec<_> = clusters.collect();
         for cluster in &clusters {
             for number in 0..CROWD {
                 spawn_takers(cluster, number, &semaphore, &lock, &shared);

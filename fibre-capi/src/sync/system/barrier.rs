@@ -1,6 +1,7 @@
 //! Barriers of the system's. A thread waits there in the fibre's place.
 
-use super::object::{by_attributes, clear, has_tags, word};
+use super::object::{clear, has_tags, word};
+use fibre_io::posix::attributes::by_attributes;
 use fibre_io::posix::worker::{elsewhere, elsewhere_or};
 use libc::pthread_barrier_t;
 use std::ffi::{c_int, c_uint};

@@ -7,9 +7,10 @@
 //! has ended by a signal before the fibre was cancelled succeeds: the request acts in a later call.
 
 use super::mutex;
-use super::object::{by_attributes, clear, has_tags, word};
+use super::object::{clear, has_tags, word};
 use crate::sync::timing::Until;
 use fibre_core::{cancellation_point, is_cancelled};
+use fibre_io::posix::attributes::by_attributes;
 use fibre_io::posix::worker::{Stop, Worker, elsewhere, is_own_thread};
 use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 use std::cell::Cell;

@@ -4,8 +4,9 @@
 //! thread locks it for the fibre; the fibre that has it unlocks it where it is. The fibre's own
 //! thread locks and unlocks all others.
 
-use super::object::{by_attributes, has_tags, word};
+use super::object::{has_tags, word};
 use crate::sync::timing::Until;
+use fibre_io::posix::attributes::by_attributes;
 use fibre_io::posix::held::{Change, on_own_thread};
 use fibre_io::posix::worker::{Worker, elsewhere_or, is_own_thread};
 use libc::{clockid_t, pthread_mutex_t, timespec};

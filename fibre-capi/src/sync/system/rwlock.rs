@@ -3,8 +3,9 @@
 //! A lock knows its writer, so a fibre writes by its own thread ([`fibre_io::posix::held`]). It
 //! only counts readers: the fibre tries, and if that fails, a thread waits for it.
 
-use super::object::{by_attributes, clear, has_tags, word};
+use super::object::{clear, has_tags, word};
 use crate::sync::timing::Until;
+use fibre_io::posix::attributes::by_attributes;
 use fibre_io::posix::held::{Change, holds_any, on_own_thread};
 use fibre_io::posix::worker::{elsewhere_or, is_own_thread};
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};

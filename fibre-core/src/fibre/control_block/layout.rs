@@ -36,6 +36,9 @@ pub(crate) struct BlockLayout {
     labels: u32,
     /// Where the bytes of that text are; their number is at its beginning.
     label_bytes: u32,
+    /// What is shown of its scoped values, from the beginning of its rare attributes on: a pointer
+    /// to a pointer to such a text.
+    shown: u32,
     /// Its hook in a fibre list.
     hook: u32,
     /// The next hook, from the beginning of a hook on.
@@ -65,6 +68,7 @@ impl ControlBlock {
         name: distance(offset_of!(Rare, name)),
         labels: distance(offset_of!(Rare, labels)),
         label_bytes: distance(LabelText::BYTES),
+        shown: distance(offset_of!(Rare, origin)),
         hook: distance(offset_of!(Self, fibre_list)),
         next: distance(Hook::NEXT),
         first: distance(FibreList::FIRST),

@@ -200,7 +200,8 @@ impl Thief {
         worth_it.then(|| Instant::now() + STUCK)
     }
 
-    /// The next random number. Source: Marsaglia, "Xorshift RNGs" (2003).
+    /// The next random number. Source: Marsaglia, "Xorshift RNGs" (2003). Each thief has a state of
+    /// its own, without a thread-local or a crate; a seed repeats it.
     fn next_random(&self) -> usize {
         let mut state = self.random.get();
         state ^= state << 13;

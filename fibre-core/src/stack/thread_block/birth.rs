@@ -1,11 +1,13 @@
 //! How the C library makes a block, and how it ends one.
 
 use super::block::ThreadBlock;
+use super::ending::note_values_at_birth;
 use super::layout::{self, CHANGES_CREDENTIALS};
 use super::thread_exit;
 use crate::arch;
 use crate::stack::error::StackError;
 use crate::stack::slab::Stack;
+use crate::sys::plain_thread::PlainThread;
 use crate::sys::signal_mask::SignalMask;
 use crate::sys::syscall::syscall;
 use rustix::io::Errno;
@@ -109,7 +111,7 @@ pub(super) fn give_birth(stack: &Stack) -> Result<ThreadBlock, StackError> {
 fn create(stack: std::ops::Range<usize>, birth: &Birth) -> Result<(), Errno> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-    let _blocked = all_signals();
+    let (_blocked, _plain) = (all_signals(), PlainThread::begin());
     let start = ptr::with_exposed_provenance_mut(stack.start);
     // SAFETY: the stack is the caller's; the function keeps to the contract of `birth`, which is
     // there until the thread has left.
@@ -161,6 +163,7 @@ extern "C" fn be_born(birth: *mut c_void) -> *mut c_void {
         // Without it the kernel would clear the thread's number, which is in the block.
         let _ = syscall(libc::SYS_set_tid_address, [here, 0, 0, 0, 0, 0]);
         renumber(block, birth.number);
+        note_values_at_birth();
         thread_exit::refuse_here(true);
         arch::depart(block.departed());
     }

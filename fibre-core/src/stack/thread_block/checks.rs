@@ -10,8 +10,8 @@ use crate::arch;
 use crate::stack::context::{Action, Context, Entry, Suspender};
 use crate::stack::size::{DEFAULT_STACK_SIZE, class_of};
 use crate::stack::{Stack, pool};
+use crate::sync::thread_mutex::Mutex;
 use crate::sys::{current, modules, numbers, unusual};
-use parking_lot::Mutex;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
 use std::io;
@@ -45,14 +45,8 @@ fn check() -> Result<(), InitError> {
     if cfg!(not(target_env = "gnu")) || is_static() {
         return Err("the program is not linked with glibc as a shared library".into());
     }
-    if cfg!(feature = "sanitizer") {
-        return Err("this build tells AddressSanitizer of switches".into());
-    }
-    if !arch::may_set_thread_pointer() {
-        return Err("the CPU or the kernel has no FSGSBASE".into());
-    }
-    if arch::runs_on_valgrind() {
-        return Err("valgrind does not know the instruction `wrfsbase`".into());
+    if let Some(lacking) = arch::lacks_for_thread_blocks() {
+        return Err(lacking.into());
     }
     layout::find()?;
     credentials::install()?;
@@ -190,5 +184,22 @@ impl ErrorChecking {
     fn unlock(&self) -> c_int {
         // SAFETY: a mutex.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_lacks_something_is_told_what() {
+        match (arch::lacks_for_thread_blocks(), prepare()) {
+            (None, Ok(())) => {}
+            (Some(lacking), Err(error)) => {
+                assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+                assert!(error.to_string().contains(lacking), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::{robust, thread_exit};
 use crate::arch;
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How often values of keys are looked for, as their destructors may set others.
 const ROUNDS: usize = 4;
@@ -88,12 +89,37 @@ unsafe fn end_values(layout: &Layout) -> bool {
     any
 }
 
-/// Calls `visit` with the places of the calling fibre's values of keys, and their keys; with all of
-/// them, except for that of the runtime's own.
+/// The keys that a thread has values of before it runs any code of the program, by their sequences,
+/// which are not zero: keys of what stands in for `pthread_create`. A sanitizer knows its thread by
+/// one.
+static BORN_WITH: [AtomicUsize; KEYS] = [const { AtomicUsize::new(0) }; KEYS];
+
+/// How many keys there are.
+const KEYS: usize = FIRST_LEVEL * SECOND_LEVEL;
+
+/// Notes which values the calling thread was born with. They are a part of its block: they stay at
+/// the end of a fibre, and end with the block.
 ///
 /// # Safety
 ///
-/// The caller is a fibre with a block.
+/// The caller is a new thread.
+pub(super) unsafe fn note_values_at_birth() {
+    // SAFETY: a new thread has such tables, too, and each place is that of a value.
+    unsafe {
+        for_each_place(layout::known(), |place, key| {
+            if !(*place).value.is_null() {
+                BORN_WITH[key].store((*place).sequence, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+/// Calls `visit` with the places of the calling fibre's values of keys, and their keys; with all of
+/// them, except for those that its block was born with, and for that of the runtime's own.
+///
+/// # Safety
+///
+/// The caller is a fibre with a block, or a new thread.
 unsafe fn for_each_place(layout: &Layout, mut visit: impl FnMut(*mut KeyValue, usize)) {
     let place = arch::thread_pointer().wrapping_add_signed(layout.values);
     let tables = ptr::with_exposed_provenance::<*mut KeyValue>(place);
@@ -106,9 +132,14 @@ unsafe fn for_each_place(layout: &Layout, mut visit: impl FnMut(*mut KeyValue, u
         }
         for index in 0..SECOND_LEVEL {
             let key = table * SECOND_LEVEL + index;
-            if !thread_exit::is_key(key) {
-                // SAFETY: each has so many values. The visitor may change others.
-                visit(unsafe { values.add(index) }, key);
+            // SAFETY: each has so many values.
+            let place = unsafe { values.add(index) };
+            let born_with = BORN_WITH[key].load(Ordering::Relaxed);
+            // SAFETY: as above. A key that has been deleted since leaves its place to another one.
+            let is_inborn = born_with != 0 && unsafe { (*place).sequence } == born_with;
+            if !is_inborn && !thread_exit::is_key(key) {
+                // The visitor may change others.
+                visit(place, key);
             }
         }
     }

@@ -8,9 +8,10 @@
 use super::block::ThreadBlock;
 use super::layout::{self, CHANGES_CREDENTIALS};
 use crate::arch;
+use crate::sync::thread_mutex::Mutex;
 use crate::sys::modules::{self, Module};
+use crate::sys::plain_thread::PlainThread;
 use crate::sys::signal_mask::SignalMask;
-use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::io;
@@ -146,7 +147,7 @@ fn start_look() -> io::Result<Option<JoinHandle<()>>> {
     if LOOKING.swap(true, Ordering::Acquire) {
         return Ok(None);
     }
-    let _blocked = SignalMask::asynchronous();
+    let (_blocked, _plain) = (SignalMask::asynchronous(), PlainThread::begin());
     let look = Builder::new().name("fibre-modules".to_owned()).spawn(|| {
         look_until_settled();
         LOOKING.store(false, Ordering::Release);

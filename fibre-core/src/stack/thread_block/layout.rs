@@ -6,6 +6,7 @@
 use super::init_error::InitError;
 use crate::arch;
 use crate::sys::modules;
+use crate::sys::plain_thread::PlainThread;
 use crate::sys::syscall::syscall;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ops::Range;
@@ -151,6 +152,7 @@ fn places_in_thread() -> Result<(isize, Option<isize>), InitError> {
         // SAFETY: asks for a number.
         (word == unsafe { libc::gettid() }).then(robust)
     };
+    let _plain = PlainThread::begin();
     match std::thread::Builder::new().spawn(looks)?.join() {
         Ok(Some(robust)) => Ok((described, robust)),
         _ => Err("the C library's threads do not have their numbers where it says".into()),

@@ -21,7 +21,8 @@
 //!   stack, and its kernel thread leaves again. What stays is a block that the C library lists
 //!   among its threads, with the frames of its first function at the root of the stack.
 //! * **End of a fibre** (`ending`): destructors of thread-locals and of values of keys run, as
-//!   at the end of a thread, before the fibre's result can be seen.
+//!   at the end of a thread, before the fibre's result can be seen. Values that a thread is
+//!   born with stay with the block.
 //!   `robust`: mutexes that the fibre still holds then.
 //! * **Renewal** (`images`): before the next fibre begins on the stack, its static thread-locals
 //!   become what they are in a new thread. Those of the C library itself stay, with the memory

@@ -6,7 +6,7 @@ use super::block::exist;
 use crate::stack::pages;
 use crate::stack::size::CLASSES;
 use crate::stack::slab::Stack;
-use parking_lot::Mutex;
+use crate::sync::thread_mutex::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many are kept of each class: some 8 KiB each.

@@ -3,7 +3,8 @@
 //! In a fibre with a block they would end the kernel thread that runs it, a processor. glibc goes
 //! back to its first function of the thread then, and calls the destructors of values of keys. So
 //! each block has a value of a key of ours, and its destructor ends the process with a word on what
-//! has happened. The end of a fibre passes over that value, and the end of a block takes it away.
+//! has happened. Blocks are born with it: the end of a fibre leaves it, and the end of a block
+//! takes it away.
 
 use super::init_error::InitError;
 use crate::sys::fork::is_forked_child;

@@ -8,7 +8,7 @@
 use crate::epoll::Epoll;
 use crate::poller::instance::give_up;
 use fibre_core::internal::start_helper;
-use parking_lot::Mutex;
+use fibre_core::sync::thread_mutex::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use std::collections::HashMap;

@@ -12,7 +12,7 @@
 use crate::poll_words::poll_request::Calls;
 use crate::poller::instance::Instance;
 use fibre_core::internal::{Driver, Drivers, IdleWaker, PollCounts, start_helper};
-use parking_lot::Mutex;
+use fibre_core::sync::thread_mutex::Mutex;
 use std::any::Any;
 use std::io;
 use std::sync::Arc;

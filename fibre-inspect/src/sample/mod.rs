@@ -7,16 +7,26 @@
 //! waits for the thread for long, as it may never answer.
 //!
 //! The signal is SIGPROF, which processors let in for profilers. The program's handlers keep their
-//! signals: ours passes on a signal that is not a question. Once installed, the handler stays, as a
-//! signal may come late.
+//! signals: ours passes on a signal that has not come from here. Once installed, the handler stays,
+//! as a signal may come late.
+//!
+//! * `ask`: the signal;
+//! * `hold`: holding all threads still for a moment, by the same signal;
+//! * `stuck`: fibres that nobody can wake any more, in a copy made while all are held.
 
+mod ask;
+pub(crate) mod hold;
+pub(crate) mod stuck;
+
+use self::ask::{SIGNAL, ask, is_ours as is_marked};
+use self::hold::Place;
+use crate::arch::{SAMPLED, sampled, stack_of};
 use crate::request::{GaveUp, Request};
 use crate::stack::memory;
 use crate::stack::unwind::Frame;
 use crate::threads::{self, Activity};
-use fibre_core::internal::stack_bounds_at;
-use gimli::{Register, X86_64};
-use parking_lot::Mutex;
+use fibre_core::internal::{stack_bounds_at, thread_pointer};
+use fibre_core::sync::thread_mutex::Mutex;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -34,27 +44,11 @@ const BETWEEN: Duration = Duration::from_micros(100);
 /// The most bytes of a stack that are copied.
 const MAX_STACK: usize = 256 << 10;
 
-/// The signal.
-const SIGNAL: i32 = libc::SIGPROF;
-
-/// The registers that are asked for, and where the kernel's context has them.
-pub(crate) const REGISTERS: [(Register, i32); 9] = [
-    (X86_64::RA, libc::REG_RIP),
-    (X86_64::RSP, libc::REG_RSP),
-    (X86_64::RBP, libc::REG_RBP),
-    (X86_64::RBX, libc::REG_RBX),
-    (X86_64::R10, libc::REG_R10),
-    (X86_64::R12, libc::REG_R12),
-    (X86_64::R13, libc::REG_R13),
-    (X86_64::R14, libc::REG_R14),
-    (X86_64::R15, libc::REG_R15),
-];
-
 /// The question that is asked, and the answer.
 struct Question {
     word: Request,
     /// The answer: the registers.
-    registers: [AtomicU64; REGISTERS.len()],
+    registers: [AtomicU64; SAMPLED.len()],
     /// The answer: the bytes of the stack that have been copied.
     copied: AtomicUsize,
     /// Where they go; there is room for [`MAX_STACK`].
@@ -64,7 +58,7 @@ struct Question {
 /// The one question of the process.
 static QUESTION: Question = Question {
     word: Request::new(),
-    registers: [const { AtomicU64::new(0) }; REGISTERS.len()],
+    registers: [const { AtomicU64::new(0) }; SAMPLED.len()],
     copied: AtomicUsize::new(0),
     copy: AtomicPtr::new(std::ptr::null_mut()),
 };
@@ -133,12 +127,11 @@ pub(crate) fn by_signal(thread: i32) -> Result<Sample, &'static str> {
     if !QUESTION.word.make_room() {
         return Err("another thread has not finished its answer yet");
     }
-    if QUESTION.copy.load(Ordering::Relaxed).is_null() && !install() {
+    if !is_installed() && !install() {
         return Err("there is no memory to copy its stack to");
     }
     QUESTION.word.ask(thread);
-    // SAFETY: a signal for a thread of this process, with its handler installed.
-    let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) } == 0;
+    let sent = ask(thread) == Ok(Some(()));
     let timeout = if sent { TIMEOUT } else { Duration::ZERO };
     if !answered_within(timeout) {
         match QUESTION.word.give_up() {
@@ -171,7 +164,7 @@ fn answered_within(timeout: Duration) -> bool {
 /// The answer that has been collected.
 fn answer() -> Sample {
     let mut frame = Frame::new(0, 0);
-    for ((register, _), value) in REGISTERS.into_iter().zip(&QUESTION.registers) {
+    for ((register, _), value) in SAMPLED.into_iter().zip(&QUESTION.registers) {
         frame.set(register, Some(value.load(Ordering::Relaxed) as usize));
     }
     let length = QUESTION.copied.load(Ordering::Relaxed);
@@ -179,6 +172,28 @@ fn answer() -> Sample {
     // SAFETY: so many bytes have been written there, and the word says that no thread writes more.
     let stack = unsafe { std::slice::from_raw_parts(copy, length) }.to_vec();
     Sample { frame, stack }
+}
+
+/// Installs the handler, once. `false`: there is no memory, or somebody asks for too long.
+pub(crate) fn prepare() -> bool {
+    let asks = ASKS.try_lock_for(LONG_PATIENCE);
+    asks.is_some() && (is_installed() || install())
+}
+
+/// Whether there is room for answers, and the handler has been installed.
+fn is_installed() -> bool {
+    !QUESTION.copy.load(Ordering::Relaxed).is_null()
+}
+
+/// Whether the program has left our handler in place. Nobody knows what the signal does otherwise.
+pub(crate) fn is_ours() -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the kernel writes the action; all zeros is one, too.
+    let action = unsafe {
+        libc::sigaction(SIGNAL, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == on_signal as *const () as libc::sighandler_t
 }
 
 /// Makes room for answers, and installs the handler. `false`: there is no memory.
@@ -214,13 +229,20 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     let errno = unsafe { *libc::__errno_location() };
     // SAFETY: a number.
     let here = unsafe { libc::gettid() };
-    if QUESTION.word.take(here) {
-        // SAFETY: the kernel passes the interrupted thread's context.
-        let machine = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
-        for ((_, place), value) in REGISTERS.into_iter().zip(&QUESTION.registers) {
-            value.store(machine.gregs[place as usize] as u64, Ordering::Relaxed);
+    // SAFETY: the kernel passes the interrupted thread's context.
+    let interrupted = unsafe { &*context.cast::<libc::ucontext_t>() };
+    let stack = stack_of(interrupted);
+    let frame = (&raw const errno).addr();
+    let place = Place {
+        stack,
+        frame,
+        pointer: thread_pointer(),
+    };
+    let stayed = hold::stayed(here, place);
+    if !stayed && QUESTION.word.take(here) {
+        for ((_, place), value) in SAMPLED.into_iter().zip(&QUESTION.registers) {
+            value.store(sampled(interrupted, place) as u64, Ordering::Relaxed);
         }
-        let stack = machine.gregs[libc::REG_RSP as usize] as usize;
         let copy = QUESTION.copy.load(Ordering::Relaxed);
         let end = stack_bounds_at(stack).map_or(stack + MAX_STACK, |bounds| bounds.end + 16);
         // SAFETY: there is room for so many bytes, which the word has made this thread's.
@@ -228,7 +250,9 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
         let copied = memory::read(stack, copy);
         QUESTION.copied.store(copied, Ordering::Relaxed);
         QUESTION.word.finish();
-    } else {
+    }
+    // SAFETY: the kernel has made the information.
+    if !unsafe { is_marked(info) } {
         pass_on(signal, info, context);
     }
     // SAFETY: as above.
@@ -237,12 +261,8 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
 
 /// Lets the handler before ours have the signal.
 fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel passes valid information to such a handler.
-    let (own, code) = unsafe { ((*info).si_pid() == libc::getpid(), (*info).si_code) };
     let previous = PREVIOUS.get();
     match previous.map_or(libc::SIG_IGN, |action| action.sa_sigaction) {
-        // An answer that nobody waits for any more.
-        libc::SIG_DFL if own && code == libc::SI_TKILL => {}
         libc::SIG_IGN => {}
         libc::SIG_DFL => {
             // SAFETY: allowed in a handler. The signal is blocked here, and ends the process when

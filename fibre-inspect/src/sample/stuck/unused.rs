@@ -1,0 +1,107 @@
+//! What is not in use, of the stacks of threads, or is the search's own.
+
+use super::heap::word;
+use super::maps::{Kind, Mapping};
+use super::region::Region;
+use crate::sample::hold::Place;
+use std::ops::Range;
+
+/// The bytes below a stack pointer that a function may use.
+pub(super) const RED_ZONE: usize = 128;
+
+/// The bytes of glibc's record of a thread, of those versions that have the fewest.
+const THREAD_RECORD: usize = 0x700;
+
+/// The call of a fibre or thread that waits for the search. Its frames have nothing but the
+/// search's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    /// An address on its stack, which all that the program has there lies above.
+    pub boundary: usize,
+    /// Its thread, by the thread pointer, if it is no fibre.
+    pub thread: Option<usize>,
+}
+
+impl Caller {
+    /// Where a thread is; of the caller's the place of the call.
+    pub(super) fn place(caller: Option<Self>, place: Place) -> Place {
+        let its = caller.filter(|caller| caller.thread == Some(place.pointer));
+        its.map_or(place, |caller| Place {
+            stack: caller.boundary + RED_ZONE,
+            frame: caller.boundary,
+            ..place
+        })
+    }
+}
+
+/// Adds memory that is not in use, or the search's, to the holes in the roots. `false`: there is no
+/// room.
+///
+/// # Safety
+///
+/// The mappings are there.
+pub(super) unsafe fn add_unused(
+    (own, frames): (&[Range<usize>], &[usize]),
+    mappings: &[Mapping],
+    places: impl Iterator<Item = Place>,
+    holes: &mut Region<(usize, usize)>,
+) -> bool {
+    let mut fits = own.iter().all(|own| holes.push((own.start, own.end)));
+    for place in places {
+        // SAFETY: passed on.
+        let dead = unsafe { dead_part(mappings, place) };
+        fits &= dead.is_none_or(|dead| holes.push(dead));
+    }
+    for frame in frames {
+        fits &= below(mappings, *frame).is_none_or(|dead| holes.push(dead));
+    }
+    holes.sort_unstable();
+    fits
+}
+
+/// The part of a thread's stack that is not in use, if it is known where the stack begins.
+///
+/// # Safety
+///
+/// The mappings are there.
+unsafe fn dead_part(mappings: &[Mapping], place: Place) -> Option<(usize, usize)> {
+    let at = mappings
+        .iter()
+        .position(|its| its.addresses().contains(&place.stack))?;
+    let mapping = mappings[at];
+    let mut used = place.stack - RED_ZONE;
+    if mapping.addresses().contains(&place.frame) {
+        used = used.min(place.frame);
+    }
+    let known = match mapping.kind {
+        Kind::Stack => true,
+        // A stack that the C library has made: a guard lies below, and the thread's record, in
+        // the same mapping, says that its memory begins there.
+        Kind::Anonymous if mapping.addresses().contains(&place.pointer) => {
+            let guard = mappings[..at]
+                .last()
+                .filter(|guard| guard.high == mapping.low);
+            let record = place.pointer..mapping.high.min(place.pointer + THREAD_RECORD);
+            guard.is_some_and(|guard| {
+                // SAFETY: within the mapping.
+                let noted = |at: usize| unsafe { word(at) } == guard.low;
+                !guard.counts() && place.stack < place.pointer && record.step_by(8).any(noted)
+            })
+        }
+        _ => false,
+    };
+    known
+        .then_some((mapping.low, used & !7))
+        .filter(|(low, high)| low < high)
+}
+
+/// What is below an address on the stack of a thread that has a guard.
+fn below(mappings: &[Mapping], frame: usize) -> Option<(usize, usize)> {
+    let at = mappings
+        .iter()
+        .position(|its| its.addresses().contains(&frame))?;
+    let guard = mappings[..at].last()?;
+    let is_guarded = guard.high == mappings[at].low && !guard.counts();
+    let known = is_guarded && mappings[at].kind == Kind::Anonymous;
+    known.then_some((mappings[at].low, frame & !7))
+}

@@ -1,0 +1,165 @@
+//! When the watch searches for stuck fibres, and which it has told.
+//!
+//! A search copies the process (`stuck`), so there is one only if a fibre has waited for
+//! some seconds for what may never come, and has not been judged; then once more when that wait is
+//! four times as old, and so on. Between two searches there is a pause of 200 times as long as the
+//! last one took, and of 2000 times as long as all stood still for it. All stand still for the
+//! longer the more stacks there are, so with very many fibres the watch does not search.
+
+use crate::output::write_error;
+use crate::sample::stuck::{StuckCounts, snapshot};
+use fibre_core::Waiting;
+use fibre_core::internal::live_fibres;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How old a wait is when it is first judged.
+const FIRST: Duration = Duration::from_secs(5);
+
+/// By how much older a wait is when it is judged again.
+const AGAIN: u32 = 4;
+
+/// The shortest pause between two searches, and how much longer it is than the last one took.
+const PAUSE: Duration = Duration::from_secs(10);
+const REST: u32 = 200;
+
+/// How much longer it is than all have stood still.
+const MOVING: u32 = 2000;
+
+/// The most fibres that the watch searches among.
+const MOST: u64 = 10_000;
+
+/// Why there is no search among more.
+const TOO_MANY: &str =
+    "there are so many that all would stand still for long; fibre::stuck() searches nevertheless";
+
+/// A wait, by its fibre and its number, and its age.
+pub(super) type Aged = ((u64, u32), Duration);
+
+/// The searches.
+#[derive(Debug)]
+pub(super) struct Searches {
+    /// The ages of waits when they were judged last.
+    judged: HashMap<(u64, u32), Duration>,
+    /// The waits of the last look.
+    waits: Vec<Aged>,
+    /// The fibres that have been told, also for another reason.
+    told: HashSet<u64>,
+    /// When the next search may begin.
+    due: Instant,
+    /// Whether a failure has been told.
+    failed: bool,
+}
+
+impl Searches {
+    /// There has been none.
+    pub(super) fn new() -> Self {
+        Self {
+            judged: HashMap::new(),
+            waits: Vec::new(),
+            told: HashSet::new(),
+            due: Instant::now(),
+            failed: false,
+        }
+    }
+
+    /// Notes the waits that a look has shown, of those that may last for ever.
+    pub(super) fn note(&mut self, waits: Vec<Aged>) {
+        let judged = |wait: &Aged| Some((wait.0, *self.judged.get(&wait.0)?));
+        self.judged = waits.iter().filter_map(judged).collect();
+        self.waits = waits;
+    }
+
+    /// Whether there is a wait that has never been judged.
+    pub(super) fn is_pending(&self) -> bool {
+        self.waits
+            .iter()
+            .any(|(wait, _)| !self.judged.contains_key(wait))
+    }
+
+    /// Whether there is a wait that is to be judged.
+    fn is_wanted(&self) -> bool {
+        self.waits
+            .iter()
+            .any(|(wait, age)| match self.judged.get(wait) {
+                Some(before) => *age >= *before * AGAIN,
+                None => *age >= FIRST,
+            })
+    }
+
+    /// Searches if that is due. Returns the sets of stuck fibres that have not been told.
+    pub(super) fn search(&mut self) -> Vec<Vec<u64>> {
+        if Instant::now() < self.due || !self.is_wanted() {
+            return Vec::new();
+        }
+        let begun = Instant::now();
+        let found = if live_fibres() > MOST {
+            Err(io::Error::other(TOO_MANY))
+        } else {
+            snapshot::find(None)
+        };
+        self.judged.extend(self.waits.iter().copied());
+        let stood = StuckCounts::read().paused * MOVING;
+        self.due = Instant::now() + PAUSE.max(begun.elapsed() * REST).max(stood);
+        match found {
+            Ok(sets) => self.fresh(numbers(sets)),
+            Err(error) => {
+                if !std::mem::replace(&mut self.failed, true) {
+                    write_error(&format!("fibre: cannot search for stuck fibres: {error}\n"));
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// Notes that these fibres have been told.
+    pub(super) fn note_told(&mut self, fibres: impl IntoIterator<Item = u64>) {
+        self.told.extend(fibres);
+    }
+
+    /// Keeps the sets with a fibre that has not been told, and notes them as told.
+    fn fresh(&mut self, mut sets: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
+        sets.retain(|set| set.iter().any(|fibre| !self.told.contains(fibre)));
+        self.note_told(sets.iter().flatten().copied());
+        sets
+    }
+}
+
+/// The numbers of the fibres in sets.
+fn numbers(sets: Vec<Vec<Waiting>>) -> Vec<Vec<u64>> {
+    let of_set = |set: Vec<Waiting>| set.iter().map(|fibre| fibre.id).collect();
+    sets.into_iter().map(of_set).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_judged_when_it_is_old_and_again_when_it_is_much_older() {
+        let mut searches = Searches::new();
+        let wait = |age: u64| vec![((7, 1), Duration::from_secs(age))];
+        searches.note(wait(4));
+        assert!(searches.is_pending() && !searches.is_wanted());
+        searches.note(wait(5));
+        assert!(searches.is_wanted());
+        searches.judged.extend(wait(5));
+        searches.note(wait(19));
+        assert!(!searches.is_pending() && !searches.is_wanted());
+        searches.note(wait(20));
+        assert!(searches.is_wanted());
+        // Another wait of the same fibre.
+        searches.note(vec![((7, 2), Duration::from_secs(1))]);
+        assert!(searches.is_pending() && searches.judged.is_empty());
+    }
+
+    #[test]
+    fn a_set_is_told_once() {
+        let mut searches = Searches::new();
+        assert_eq!(searches.fresh(vec![vec![1, 2], vec![3]]).len(), 2);
+        assert_eq!(searches.fresh(vec![vec![1, 2], vec![4]]), [[4]]);
+        searches.note_told([5, 6]);
+        assert_eq!(searches.fresh(vec![vec![5, 6], vec![6, 7]]), [[6, 7]]);
+    }
+}
