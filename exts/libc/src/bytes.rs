@@ -21,14 +21,14 @@ use std::ptr;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(fd: c_int, bytes: *mut c_void, count: usize) -> isize {
-    on(fd, syscall!(SYS_read, fd, bytes, count), |call| {
+    on(fd, syscall!(SYS_read, fd, bytes, count), move |call| {
         read_bytes(fd, Vector::of(&buffer(bytes, count)), call, OnlyToWait)
     })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readv(fd: c_int, buffers: *const libc::iovec, count: c_int) -> isize {
-    on(fd, syscall!(SYS_readv, fd, buffers, count), |call| {
+    on(fd, syscall!(SYS_readv, fd, buffers, count), move |call| {
         // SAFETY: the caller's buffers.
         let vector = unsafe { Vector::new::<Trusted>(buffers, count) }?;
         read_bytes(fd, vector, call, OnlyToWait)
@@ -37,7 +37,7 @@ unsafe extern "C" fn readv(fd: c_int, buffers: *const libc::iovec, count: c_int)
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
-    on(fd, syscall!(SYS_write, fd, bytes, count), |call| {
+    on(fd, syscall!(SYS_write, fd, bytes, count), move |call| {
         let whole = buffer(bytes, count);
         write_bytes(fd, Vector::of(&whole), call, OnlyToWait, |_| ())
     })
@@ -45,7 +45,7 @@ unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: usize) -> isi
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn writev(fd: c_int, buffers: *const libc::iovec, count: c_int) -> isize {
-    on(fd, syscall!(SYS_writev, fd, buffers, count), |call| {
+    on(fd, syscall!(SYS_writev, fd, buffers, count), move |call| {
         // SAFETY: the caller's buffers.
         let vector = unsafe { Vector::new::<Trusted>(buffers, count) }?;
         write_bytes(fd, vector, call, OnlyToWait, |_| ())
@@ -68,7 +68,7 @@ unsafe extern "C" fn recvfrom(
     length: *mut libc::socklen_t,
 ) -> isize {
     let call = syscall!(SYS_recvfrom, fd, bytes, count, flags, address, length);
-    on(fd, call, |call| {
+    on(fd, call, move |call| {
         let whole = buffer(bytes, count);
         receive_from(fd, Vector::of(&whole), flags, call, OnlyToWait)
     })
@@ -76,7 +76,7 @@ unsafe extern "C" fn recvfrom(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
-    on(fd, syscall!(SYS_recvmsg, fd, message, flags), |call| {
+    on(fd, syscall!(SYS_recvmsg, fd, message, flags), move |call| {
         // SAFETY: the caller's message.
         let whole = unsafe { Vector::of_message::<Trusted>(message) }?;
         // SAFETY: it has just been read.
@@ -101,7 +101,7 @@ unsafe extern "C" fn sendto(
     length: libc::socklen_t,
 ) -> isize {
     let call = syscall!(SYS_sendto, fd, bytes, count, flags, address, length);
-    on(fd, call, |call| {
+    on(fd, call, move |call| {
         let whole = buffer(bytes, count);
         // SAFETY: the caller's address.
         let is_told = !unsafe { leads_to_unix(address, length) }?;
@@ -117,7 +117,7 @@ unsafe extern "C" fn sendto(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
-    on(fd, syscall!(SYS_sendmsg, fd, message, flags), |call| {
+    on(fd, syscall!(SYS_sendmsg, fd, message, flags), move |call| {
         // SAFETY: the caller's message.
         let whole = unsafe { Vector::of_message::<Trusted>(message) }?;
         // SAFETY: it has just been read; the caller's address.

@@ -3,7 +3,9 @@
 
 use crate::entry::{finish, is_noted, is_open, is_ours, note, on, plain, stand_in};
 use fibre_io::posix::memory::Trusted;
-use fibre_io::posix::numbers::{close_by, control, device_control, duplicated, replaced};
+use fibre_io::posix::numbers::{
+    close_by, control, device_control, duplicated, duplicated_in_place, replaced,
+};
 use fibre_io::posix::socket::both_made;
 use fibre_io::posix::switching::Switching::OnlyToWait;
 use fibre_io::posix::switching::borrow;
@@ -35,8 +37,11 @@ extern "C" fn dup(fd: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn dup2(fd: c_int, place: c_int) -> c_int {
-    let call = syscall!(SYS_dup2, fd, place);
-    if fd == place || !is_noted(fd) || !is_noted(place) {
+    if fd == place {
+        return finish(duplicated_in_place(fd));
+    }
+    let call = syscall!(SYS_dup3, fd, place, 0);
+    if !is_noted(fd) || !is_noted(place) {
         return plain(call);
     }
     finish(note(|| replaced(fd, place, call)))

@@ -4,7 +4,11 @@
 //! comes in a register, and goes to `errno`.
 
 use crate::errno;
-use fibre_core::internal::{begin_plain_calls, end_plain_calls, may_stand_in};
+use fibre_core::internal::{
+    PlainThread, begin_plain_calls, end_plain_calls, has_own_thread_locals, has_plain_calls,
+    may_stand_in,
+};
+use fibre_core::{in_fibre, is_forked_child};
 use fibre_io::posix::boundary::Returned;
 use fibre_io::posix::syscall::Syscall;
 use fibre_io::raw::{Failure, NUMBERS};
@@ -12,8 +16,8 @@ use rustix::io::Errno;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The descriptors that are always the system's: std holds a lock that knows its thread while it
-/// writes to the standard output.
+/// The descriptors that are the system's for fibres that share their thread-locals: std holds a
+/// lock that knows its thread while it writes to the standard output.
 const LAST_STANDARD: c_int = 2;
 
 /// Whether [`install`](crate::install) has been called. Relaxed: what a caller relies on lies in
@@ -37,10 +41,49 @@ pub(crate) fn may_switch() -> bool {
     is_open() && may_stand_in()
 }
 
+/// Whether a call may leave its stack though it keeps what belongs to a thread: the caller is a
+/// fibre that is a thread itself, as it has thread-locals of its own, and the runtime does not have
+/// its calls plain.
+#[inline]
+pub(crate) fn may_switch_as_thread() -> bool {
+    may_switch() && has_own_thread_locals() && !has_plain_calls()
+}
+
+/// Whether the program has asked for threads that are fibres. Relaxed, as `INSTALLED`.
+static MAKES_FIBRES: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the program's threads are fibres from now on.
+pub(crate) fn make_fibres() {
+    MAKES_FIBRES.store(true, Ordering::Relaxed);
+}
+
+/// Whether they are.
+#[cfg(not(target_feature = "crt-static"))]
+#[inline]
+pub(crate) fn threads_are_fibres() -> bool {
+    MAKES_FIBRES.load(Ordering::Relaxed)
+}
+
+/// Whether a thread that the caller starts is a fibre: not those of the runtime, of a stretch of
+/// plain calls, of a forked child, or of fibres that names do nothing for.
+#[cfg_attr(
+    target_feature = "crt-static",
+    allow(dead_code, reason = "such a program has no `pthread_create` of ours")
+)]
+pub(crate) fn makes_fibres() -> bool {
+    let asked = MAKES_FIBRES.load(Ordering::Relaxed) && !has_plain_calls() && !is_forked_child();
+    asked && (may_stand_in() || !in_fibre())
+}
+
 /// Whether a call on this number may leave the stack.
 #[inline]
 pub(crate) fn is_ours(fd: c_int) -> bool {
-    fd > LAST_STANDARD && fd < NUMBERS && may_switch()
+    (0..NUMBERS).contains(&fd) && may_switch() && !is_shared(fd)
+}
+
+/// Whether it is a standard descriptor, in a fibre that shares its thread-locals.
+fn is_shared(fd: c_int) -> bool {
+    fd <= LAST_STANDARD && !has_own_thread_locals()
 }
 
 /// Whether what becomes of this number is noted.
@@ -50,7 +93,8 @@ pub(crate) fn is_noted(fd: c_int) -> bool {
 }
 
 /// Calls `f`. In it, the calling fibre's calls of the C library are the system's own, and block its
-/// processor. On a plain thread, just calls `f`. Blocks what `f` blocks.
+/// processor, and threads that it starts are the kernel's. On a plain thread only the latter is so.
+/// Blocks what `f` blocks.
 ///
 /// ```
 /// let fibre = fibre::spawn(|| fibre_libc::plainly(|| 7));
@@ -61,6 +105,13 @@ pub(crate) fn is_noted(fd: c_int) -> bool {
 ///
 /// With the panic of `f`.
 pub fn plainly<R>(f: impl FnOnce() -> R) -> R {
+    // Threads of a fibre that shares its thread-locals are told by the fibre.
+    let _thread = (!in_fibre()).then(PlainThread::begin);
+    plain_calls(f)
+}
+
+/// The same for the calls of a fibre only.
+pub(crate) fn plain_calls<R>(f: impl FnOnce() -> R) -> R {
     /// While it lives, calls are plain.
     struct Plain(bool);
     impl Drop for Plain {
@@ -76,7 +127,7 @@ pub fn plainly<R>(f: impl FnOnce() -> R) -> R {
 /// as a list that another thread makes, its kernel thread waits for: the call does not block.
 #[inline]
 pub(crate) fn note<R>(f: impl FnOnce() -> R) -> R {
-    plainly(f)
+    plain_calls(f)
 }
 
 /// Makes a call as it is.
@@ -105,10 +156,23 @@ pub(crate) fn on<T: Returned>(
     call: Syscall,
     f: impl FnOnce(Syscall) -> Result<usize, Failure>,
 ) -> T {
-    if is_ours(fd) {
-        stand_in(|| f(call))
-    } else {
-        plain(call)
+    if (0..NUMBERS).contains(&fd) && may_switch() {
+        return by_fibre(fd, call, f);
+    }
+    plain(call)
+}
+
+/// The same in a fibre, where names stand in. In the midst of the runtime's own it stays plain.
+/// Apart, and the last that is done: so a plain thread's call keeps no registers for it.
+#[inline(never)]
+fn by_fibre<T: Returned>(
+    fd: c_int,
+    call: Syscall,
+    f: impl FnOnce(Syscall) -> Result<usize, Failure>,
+) -> T {
+    match is_shared(fd) || has_plain_calls() {
+        true => plain(call),
+        false => stand_in(|| f(call)),
     }
 }
 
@@ -116,7 +180,7 @@ pub(crate) fn on<T: Returned>(
 /// runtime itself calls meanwhile is plain, as it may be in the midst of a wait.
 pub(crate) fn stand_in<T: Returned>(f: impl FnOnce() -> Result<usize, Failure>) -> T {
     let number = errno::get();
-    match plainly(f) {
+    match plain_calls(f) {
         Ok(word) => {
             errno::set(number);
             T::of(word)

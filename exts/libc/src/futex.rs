@@ -1,14 +1,15 @@
 //! `syscall`, which std and others use to call `futex`.
 //!
-//! | call of a fibre | what becomes of it |
-//! |---|---|
-//! | `FUTEX_WAIT_BITSET` on any bit, private: std's, and glibc's in shared libraries | the fibre waits |
-//! | the same on the word that std parks this thread by, or on one in a `thread_local!` | the system's |
-//! | `FUTEX_WAIT`: parking_lot's | the system's |
-//! | any wait on a word that processes share | the system's |
+//! | call of a fibre | what becomes of it | with thread-locals of its own |
+//! |---|---|---|
+//! | `FUTEX_WAIT_BITSET` on any bit, private: std's, and glibc's in shared libraries | the fibre waits | the fibre waits |
+//! | the same on the word that std parks this thread by, or on one in a `thread_local!` | the system's | the fibre waits |
+//! | `FUTEX_WAIT`, private: parking_lot's | the system's | the fibre waits |
+//! | a wait on some bits, or on a word that processes share | the system's | the system's |
 //!
-//! parking_lot's waiter lies in a thread-local, and the runtime itself locks by parking_lot where a
-//! fibre must not switch. So its waits are told by their operation, and stay the thread's.
+//! parking_lot's waiter lies in a thread-local. So its waits are told by their operation, and stay
+//! the thread's where fibres share that. The runtime itself locks by parking_lot where a fibre must
+//! not switch, and marks its thread meanwhile.
 //!
 //! A wake, by whomever, reaches fibres and threads. While a processor waits, a fibre that is woken
 //! may not run before that goes on, and the processor may wait for what the fibre was woken for; so
@@ -16,11 +17,12 @@
 //! wait for the first one, and `FUTEX_WAKE_OP` all that wait for either: futexes may wake too many.
 //! The calls that have numbers of their own since Linux 6.7 (as `futex_wake`) are the system's.
 
-use crate::entry::{failed, is_open, may_switch, plain, stand_in};
+use crate::entry::{failed, is_open, may_switch, may_switch_as_thread, plain, stand_in};
 use crate::{parker, start, thread_locals};
 use fibre_core::in_fibre;
+use fibre_core::internal::{has_own_thread_locals, has_plain_calls};
 use fibre_io::posix::boundary::Returned;
-use fibre_io::posix::memory::{Memory, Trusted};
+use fibre_io::posix::memory::{Memory, Trusted, duration};
 use fibre_io::posix::syscall::Syscall;
 use fibre_io::raw::Failure;
 use fibre_sync::raw::{Clock, Error, FutexTable, Wait};
@@ -30,6 +32,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_long};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::time::Instant;
 
 /// Where fibres wait.
 static TABLE: FutexTable = FutexTable::new();
@@ -99,18 +102,19 @@ impl Futex {
         match self.operation {
             libc::FUTEX_WAIT_BITSET if is_private && self.bits == ANY => {
                 start::note_wait(self.word);
-                let aligned = self.word.is_multiple_of(align_of::<u32>());
-                if aligned && may_switch() && !self.is_of_this_thread() {
-                    return stand_in(|| self.wait());
+                let may_leave = may_switch() && !has_plain_calls();
+                if self.is_aligned() && may_leave && !self.is_of_this_thread() {
+                    return stand_in(|| self.wait(self.moment()?));
                 }
                 if is_open() && in_fibre() {
-                    // Sequentially consistent, as the fence of a wake: either that finds this, or
-                    // the kernel finds that the word has changed.
-                    WAITING_PROCESSORS.fetch_add(1, Ordering::SeqCst);
-                    let done = plain(self.call);
-                    WAITING_PROCESSORS.fetch_sub(1, Ordering::Relaxed);
-                    return done;
+                    return self.wait_here();
                 }
+            }
+            libc::FUTEX_WAIT if is_private && is_open() && in_fibre() && !has_plain_calls() => {
+                if self.is_aligned() && may_switch_as_thread() {
+                    return stand_in(|| self.wait(self.time_from_now()?));
+                }
+                return self.wait_here();
             }
             libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET if is_private && is_open() => {
                 return self.wake();
@@ -129,24 +133,60 @@ impl Futex {
         plain(self.call)
     }
 
-    /// Whether the word belongs to the kernel thread: its fibres would share it.
-    fn is_of_this_thread(self) -> bool {
-        parker::is_of_this_thread(self.word) || thread_locals::have(self.word)
+    /// Whether the word may be one that atomic operations are made on.
+    fn is_aligned(self) -> bool {
+        self.word.is_multiple_of(align_of::<u32>())
     }
 
-    /// Waits in a fibre.
-    fn wait(self) -> Result<usize, Failure> {
+    /// Whether the word belongs to the kernel thread: its fibres would share it.
+    fn is_of_this_thread(self) -> bool {
+        let shares = !has_own_thread_locals();
+        shares && (parker::is_of_this_thread(self.word) || thread_locals::have(self.word))
+    }
+
+    /// Waits in a fibre, and keeps its processor.
+    fn wait_here(self) -> c_long {
+        // Sequentially consistent, as the fence of a wake: either that finds this, or the kernel
+        // finds that the word has changed.
+        WAITING_PROCESSORS.fetch_add(1, Ordering::SeqCst);
+        let done = plain(self.call);
+        WAITING_PROCESSORS.fetch_sub(1, Ordering::Relaxed);
+        done
+    }
+
+    /// The time of a wait, as the caller has given it.
+    fn time(self) -> Result<Option<timespec>, Errno> {
         let time = ptr::with_exposed_provenance::<timespec>(self.time);
+        // SAFETY: null, or the caller's time.
+        match unsafe { Trusted::fetch_any(time) }? {
+            Some(time) if time.tv_sec < 0 => Err(Errno::INVAL),
+            time => Ok(time),
+        }
+    }
+
+    /// A wait for a time from now on.
+    fn time_from_now(self) -> Result<Wait, Errno> {
+        let Some(time) = self.time()? else {
+            return Ok(Wait::FOREVER);
+        };
+        let end = Instant::now().checked_add(duration(&time)?);
+        Ok(end.map_or(Wait::FOREVER, Wait::until))
+    }
+
+    /// A wait until a moment.
+    fn moment(self) -> Result<Wait, Errno> {
         let clock = match self.flags & libc::FUTEX_CLOCK_REALTIME {
             0 => Clock::Monotonic,
             _ => Clock::Realtime,
         };
-        // SAFETY: null, or the caller's time.
-        let wait = match unsafe { Trusted::fetch_any(time) }? {
-            None => Wait::FOREVER,
-            Some(time) if time.tv_sec < 0 => return Err(Errno::INVAL.into()),
-            Some(time) => Wait::at(clock, time.tv_sec, time.tv_nsec).map_err(|_| Errno::INVAL)?,
-        };
+        match self.time()? {
+            None => Ok(Wait::FOREVER),
+            Some(time) => Wait::at(clock, time.tv_sec, time.tv_nsec).map_err(|_| Errno::INVAL),
+        }
+    }
+
+    /// Waits in a fibre.
+    fn wait(self, wait: Wait) -> Result<usize, Failure> {
         let word = ptr::with_exposed_provenance_mut::<u32>(self.word);
         // SAFETY: the caller's word, which is aligned, and used by atomic operations.
         let word = unsafe { AtomicU32::from_ptr(word) };

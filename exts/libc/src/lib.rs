@@ -32,6 +32,11 @@
 //! forked child, in a cluster that moves started fibres between threads, and on the descriptors 0
 //! to 2.
 //!
+//! In a cluster with thread-locals of each fibre's own
+//! ([`own_thread_locals`](fibre_core::ClusterBuilder::own_thread_locals)) fibres move, and more
+//! blocks the fibre: `std::thread::park` and `mpsc`, locks of parking_lot, `epoll_wait`, the
+//! standard output. [`threads()`] makes such a cluster, and has `std::thread::spawn` make fibres.
+//!
 //! A fibre that is cancelled, and waits, gets `ECANCELED`. Sleeps, futexes, look-ups of names and
 //! `pthread_join` do not notice cancellation, as their callers do not expect that error.
 //!
@@ -43,16 +48,20 @@
 //! |---|---|
 //! | `arch` | what is asked of the CPU by instruction |
 //! | `errno` | the error number of the calling thread |
+//! | `next` | the C library's own function of a name |
 //! | `entry` | how calls come in and go out; whether a call is to block its fibre |
 //! | `bytes` | reading, writing, receiving, sending |
 //! | `socket` | making, connecting and accepting sockets |
 //! | `descriptors` | what becomes of numbers; from one descriptor to another |
 //! | `waiting` | `poll` and `select` |
-//! | `library` | waiting for child processes, threads and names of hosts |
+//! | `events` | `epoll_wait` |
 //! | `parker`, `thread_locals` | the word that std parks a thread by; the memory of its thread-locals |
 //! | `start` | `install` |
-//! | `time` | sleeping |
+//! | `threads` | threads of a program as fibres |
+//! | `library` | waiting for child processes, threads and names of hosts |
+//! | `time` | sleeping, yielding |
 //! | `futex` | `syscall`, and in it `futex` |
+//! | `locks` | locks of `pthread`, and semaphores |
 
 #![cfg_attr(not(any(loom, test)), deny(unreachable_pub, unnameable_types))]
 
@@ -61,14 +70,21 @@ mod bytes;
 mod descriptors;
 mod entry;
 mod errno;
+mod events;
 mod futex;
 mod library;
+#[cfg(not(target_feature = "crt-static"))]
+mod locks;
+#[cfg(not(target_feature = "crt-static"))]
+mod next;
 mod parker;
 mod socket;
 mod start;
 mod thread_locals;
+mod threads;
 mod time;
 mod waiting;
 
 pub use entry::plainly;
 pub use start::{install, reaches_shared_libraries};
+pub use threads::{threads, threads_when_created};

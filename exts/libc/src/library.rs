@@ -1,6 +1,6 @@
 //! Waiting for child processes, threads and names of hosts.
 
-use crate::entry::{may_switch, plain, plainly, stand_in};
+use crate::entry::{may_switch, plain, plain_calls, stand_in};
 use crate::errno;
 use fibre_io::posix::boundary::Passed;
 use fibre_io::posix::child::{wait4 as wait_for_child, waitid as wait_for};
@@ -76,6 +76,11 @@ unsafe extern "C" {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
     // SAFETY: the caller's thread and place.
+    #[cfg(not(target_feature = "crt-static"))]
+    if let Some(done) = unsafe { crate::threads::join(thread, result) } {
+        return done;
+    }
+    // SAFETY: the caller's thread and place.
     let join = move || unsafe { pthread_timedjoin_np(thread, result, ptr::null()) };
     // SAFETY: numbers only. A thread that joins itself is refused by the system.
     if !may_switch() || unsafe { libc::pthread_equal(thread, libc::pthread_self()) } != 0 {
@@ -86,7 +91,7 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
         libc::EBUSY => {
             let number = errno::get();
             let join = Passed(join);
-            let joined = plainly(|| patiently(move || (join.take())()));
+            let joined = plain_calls(|| patiently(move || (join.take())()));
             errno::set(number);
             joined
         }
@@ -97,39 +102,10 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
 /// A static executable has one `getaddrinfo`, the C library's: there is no next one to be called.
 #[cfg(not(target_feature = "crt-static"))]
 mod names {
-    use super::{Passed, c_int, errno, may_switch, plainly};
+    use super::{Passed, c_int, errno, may_switch, plain_calls};
+    use crate::next::call_next;
     use fibre_core::blocking;
-    use fibre_core::internal::abort_with;
-    use std::ffi::{c_char, c_void};
-    use std::mem;
-    use std::ptr;
-    use std::sync::atomic::{AtomicPtr, Ordering};
-
-    /// The type of the function.
-    type Lookup = unsafe extern "C" fn(
-        *const c_char,
-        *const c_char,
-        *const libc::addrinfo,
-        *mut *mut libc::addrinfo,
-    ) -> c_int;
-
-    /// The C library's own function; null before it is first asked for.
-    static SYSTEMS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-
-    /// The C library's own function.
-    fn systems() -> Lookup {
-        let mut found = SYSTEMS.load(Ordering::Relaxed);
-        if found.is_null() {
-            // SAFETY: a name.
-            found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"getaddrinfo".as_ptr()) };
-            if found.is_null() {
-                abort_with(format_args!("the C library has no getaddrinfo"));
-            }
-            SYSTEMS.store(found, Ordering::Relaxed);
-        }
-        // SAFETY: what the C library has by this name is this function.
-        unsafe { mem::transmute::<*mut c_void, Lookup>(found) }
-    }
+    use std::ffi::c_char;
 
     #[unsafe(no_mangle)]
     unsafe extern "C" fn getaddrinfo(
@@ -138,9 +114,15 @@ mod names {
         hints: *const libc::addrinfo,
         result: *mut *mut libc::addrinfo,
     ) -> c_int {
-        let systems = systems();
-        // SAFETY: the caller's pointers, which stay valid.
-        let look_up = move || unsafe { systems(node, service, hints, result) };
+        // The caller's pointers stay valid.
+        let look_up = move || {
+            call_next!(getaddrinfo: fn(
+                node => *const c_char,
+                service => *const c_char,
+                hints => *const libc::addrinfo,
+                result => *mut *mut libc::addrinfo
+            ) -> c_int)
+        };
         // SAFETY: null, or the caller's.
         let is_numeric = unsafe { hints.as_ref() }
             .is_some_and(|hints| hints.ai_flags & libc::AI_NUMERICHOST != 0);
@@ -152,7 +134,7 @@ mod names {
             let answer = look_up();
             (answer, errno::get())
         });
-        let (answer, number) = plainly(|| blocking(move || (look_up.take())()));
+        let (answer, number) = plain_calls(|| blocking(move || (look_up.take())()));
         let failed = answer == libc::EAI_SYSTEM;
         errno::set(if failed { number } else { own });
         answer

@@ -78,7 +78,7 @@ unsafe extern "C" fn connect(
     length: libc::socklen_t,
 ) -> c_int {
     let call = syscall!(SYS_connect, fd, address, length);
-    on(fd, call, |call| connect_to(fd, call))
+    on(fd, call, move |call| connect_to(fd, call))
 }
 
 #[unsafe(no_mangle)]

@@ -2,6 +2,7 @@
 
 use crate::entry::{is_open, open};
 use crate::{parker, thread_locals};
+use fibre_core::internal::once_blocks_fibres;
 use rustix::time::Timespec;
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -51,6 +52,7 @@ pub unsafe fn install() {
         panic!("fibre_libc::install: {what}");
     }
     thread_locals::find();
+    once_blocks_fibres();
     open();
 }
 

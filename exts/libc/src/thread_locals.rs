@@ -7,20 +7,20 @@
 //! waiting for it may still leave the stack, as rayon's locks: docs/LIBC.md.)
 //!
 //! It is known of what is there when the program starts. On x86-64 that lies below the address in
-//! the thread's register, for all threads in the same way.
+//! the thread's register, on ARM above it, for all threads in the same way.
 
-use crate::arch::thread_pointer;
+use crate::arch::{distance, reach};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many bytes below the address in its register a thread's memory may begin. What a library has
+/// How many bytes from the address in its register a thread's memory may reach. What a library has
 /// that was loaded later lies anywhere.
 const MOST: usize = 1 << 20;
 
-/// How many it is.
+/// How many it does.
 static SIZE: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes where the memory begins.
+/// Notes how far the memory reaches.
 pub(crate) fn find() {
     unsafe extern "C" fn look(
         object: *mut libc::dl_phdr_info,
@@ -28,8 +28,13 @@ pub(crate) fn find() {
         _: *mut c_void,
     ) -> c_int {
         // SAFETY: the caller's object.
-        let begin = unsafe { (*object).dlpi_tls_data }.addr();
-        let size = thread_pointer().wrapping_sub(begin);
+        let object = unsafe { &*object };
+        let begin = object.dlpi_tls_data.addr();
+        // SAFETY: the object's headers.
+        let headers =
+            unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
+        let header = headers.iter().find(|header| header.p_type == libc::PT_TLS);
+        let size = reach(begin, header.map_or(0, |header| header.p_memsz as usize));
         if begin != 0 && size <= MOST {
             SIZE.fetch_max(size, Ordering::Relaxed);
         }
@@ -42,8 +47,8 @@ pub(crate) fn find() {
 /// Whether a word lies in a `thread_local!` of the thread that the caller runs on.
 #[inline]
 pub(crate) fn have(word: usize) -> bool {
-    let below = thread_pointer().wrapping_sub(word);
-    below != 0 && below <= SIZE.load(Ordering::Relaxed)
+    let distance = distance(word);
+    distance != 0 && distance <= SIZE.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

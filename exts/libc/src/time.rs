@@ -1,9 +1,9 @@
-//! Sleeping. A fibre's sleep notices no cancellation: std, for one, takes every failure of a sleep
-//! for an interruption.
+//! Sleeping, and letting others run. A fibre's sleep notices no cancellation: std, for one, takes
+//! every failure of a sleep for an interruption.
 
-use crate::entry::{finish, may_switch, plain, plainly};
+use crate::entry::{finish, may_switch, may_switch_as_thread, plain, plain_calls, stand_in};
 use crate::{errno, start};
-use fibre_core::{Limit, shield, sleep_within};
+use fibre_core::{Limit, shield, sleep_within, yield_now};
 use fibre_io::posix::memory::{Memory, Trusted};
 use fibre_io::posix::syscall::syscall;
 use fibre_io::posix::time::limit;
@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_uint};
 fn sleep_until(limit: Limit) {
     // In a shield it does not fail.
     let number = errno::get();
-    let _ = plainly(|| shield(|| sleep_within(limit)));
+    let _ = plain_calls(|| shield(|| sleep_within(limit)));
     errno::set(number);
 }
 
@@ -95,4 +95,17 @@ extern "C" fn sleep(seconds: c_uint) -> c_uint {
         // At most what was asked for.
         _ => time.tv_sec as c_uint,
     }
+}
+
+/// Lets other fibres run, where fibres are threads to the language: what spins until another thread
+/// has done something must let that run. Elsewhere other kernel threads run.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn sched_yield() -> c_int {
+    if !may_switch_as_thread() {
+        return plain(syscall!(SYS_sched_yield));
+    }
+    stand_in(|| {
+        yield_now();
+        Ok(0)
+    })
 }

@@ -3,9 +3,9 @@
 
 use crate::entry::{finish, may_switch, plain, stand_in};
 use fibre_io::posix::boundary::check;
-use fibre_io::posix::memory::{Memory, Trusted, duration};
+use fibre_io::posix::memory::{Memory, Trusted, duration, of_milliseconds};
 use fibre_io::posix::poll::poll_all;
-use fibre_io::posix::select::select_timed;
+use fibre_io::posix::select::{select_on_thread, select_timed};
 use fibre_io::posix::switching::Switching::OnlyToWait;
 use fibre_io::posix::syscall::syscall;
 use std::ffi::c_int;
@@ -15,7 +15,10 @@ use std::time::Duration;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
     if timeout == 0 || !may_switch() {
-        return plain(syscall!(SYS_poll, fds, count as usize, timeout));
+        let mut time = of_milliseconds(timeout);
+        let time = time.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        let mask = ptr::null::<libc::sigset_t>();
+        return plain(syscall!(SYS_ppoll, fds, count as usize, time, mask, 8));
     }
     let limit = u64::try_from(timeout).ok().map(Duration::from_millis);
     // SAFETY: the caller's descriptors.
@@ -55,12 +58,11 @@ unsafe extern "C" fn select(
     urgent: *mut libc::fd_set,
     timeout: *mut libc::timeval,
 ) -> c_int {
-    if !may_switch() {
-        return plain(syscall!(
-            SYS_select, count, readable, writable, urgent, timeout
-        ));
-    }
     let sets = [readable, writable, urgent];
+    if !may_switch() {
+        // SAFETY: the caller's sets and time.
+        return finish(unsafe { select_on_thread::<Trusted>(count, sets, timeout) });
+    }
     // SAFETY: the caller's sets and time.
     stand_in(|| unsafe { select_timed::<Trusted>(count, sets, timeout, OnlyToWait) })
 }

@@ -14,7 +14,7 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
-use support::{Rider, on};
+use support::{Rider, on, on_one};
 
 /// A moment, for calls that time out.
 const SHORT: Duration = Duration::from_millis(5);
@@ -85,7 +85,7 @@ fn a_refused_socket_connects_later() {
 
 #[test]
 fn a_call_leaves_its_stack_only_if_it_would_block() {
-    on(1, || {
+    on_one(|| {
         let rider = Rider::begin();
         let (mut ours, mut theirs) = rider.stays(|| UnixStream::pair().unwrap());
         let mut bytes = [0; 8];
@@ -132,7 +132,7 @@ fn a_call_leaves_its_stack_only_if_it_would_block() {
 
 #[test]
 fn a_blocking_write_writes_all() {
-    on(1, || {
+    on_one(|| {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let (mut reader, mut writer) = pipe().unwrap();
         let writers = fibre::spawn(move || {
@@ -151,7 +151,7 @@ fn a_blocking_write_writes_all() {
 
 #[test]
 fn time_outs_of_sockets_end_calls() {
-    on(1, || {
+    on_one(|| {
         let (mut ours, _theirs) = UnixStream::pair().unwrap();
         ours.set_read_timeout(Some(SHORT)).unwrap();
         ours.set_write_timeout(Some(SHORT)).unwrap();
@@ -167,7 +167,7 @@ fn time_outs_of_sockets_end_calls() {
 
 #[test]
 fn datagrams_and_listeners_of_all_kinds() {
-    on(1, || {
+    on_one(|| {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = receiver.local_addr().unwrap();
         let (ours, theirs) = UnixDatagram::pair().unwrap();
@@ -223,7 +223,7 @@ fn a_plain_thread_sees_a_listener_as_it_was() {
 
 #[test]
 fn processes_and_threads_are_waited_for() {
-    on(1, || {
+    on_one(|| {
         let rider = Rider::begin();
         let mut child = Command::new("cat")
             .stdin(Stdio::piped())
@@ -247,7 +247,7 @@ fn processes_and_threads_are_waited_for() {
 
 #[test]
 fn names_are_looked_up_elsewhere() {
-    on(1, || {
+    on_one(|| {
         let rider = Rider::begin();
         let mut found = rider.leaves(|| ("localhost", 80).to_socket_addrs().unwrap());
         assert!(found.any(|address| address.ip().is_loopback()));
@@ -256,7 +256,7 @@ fn names_are_looked_up_elsewhere() {
 
 #[test]
 fn plain_calls_block_the_processor() {
-    on(1, || {
+    on_one(|| {
         let rider = Rider::begin();
         rider.leaves(|| thread::sleep(SHORT));
         let plain = || fibre_libc::plainly(|| thread::sleep(SHORT));
@@ -268,7 +268,7 @@ fn plain_calls_block_the_processor() {
 /// A cancelled fibre gets the error that fibre's own calls have; what need not wait succeeds.
 #[test]
 fn cancellation_ends_a_wait() {
-    on(1, || {
+    on_one(|| {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let waits = fibre::spawn(move || {
             let failed = ours.read(&mut [0]).unwrap_err();
@@ -314,7 +314,7 @@ fn names_reach_shared_libraries() {
 /// for.
 #[test]
 fn a_connection_that_has_been_given_up_is_waited_for_by_the_next_call() {
-    on(1, || {
+    on_one(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         // There is room for one connection that nobody has accepted.
         // SAFETY: a socket that listens.

@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+use support::asking::ask;
 use support::{Rider, on};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 
 /// Fibres, each with a runtime.
@@ -60,18 +59,6 @@ fn serve() -> (SocketAddr, Arc<AtomicUsize>) {
         }
     });
     (address, most)
-}
-
-/// Asks, and gets the answer.
-async fn ask(address: SocketAddr, question: u64) {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    for turn in 0..3 {
-        let question = (question * 10 + turn).to_le_bytes();
-        let mut answer = [0; 8];
-        stream.write_all(&question).await.unwrap();
-        stream.read_exact(&mut answer).await.unwrap();
-        assert_eq!(question, answer);
-    }
 }
 
 #[test]

@@ -3,15 +3,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../../tests/support/random.rs"]
+#[allow(dead_code, reason = "others use more of it")]
+mod random;
 mod support;
 
+use random::Random;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Rider, on};
+use support::{Locals, Rider, on, on_kinds};
 
 /// A moment, for waits that end by time.
 const SHORT: Duration = Duration::from_millis(5);
@@ -20,11 +24,9 @@ const SHORT: Duration = Duration::from_millis(5);
 const FIBRES: usize = 20;
 const THREADS: usize = 3;
 
-/// Runs a body on as many processors as there are tests for.
+/// Runs a body on as many processors, and in as many kinds of clusters, as there are tests for.
 fn on_each(body: impl FnOnce() + Copy + Send + 'static) {
-    for processors in [1, 2, 4] {
-        on(processors, body);
-    }
+    on_kinds(&[Locals::Shared, Locals::Own, Locals::Moving], body);
 }
 
 /// Runs a body in fibres and threads at the same time.
@@ -281,12 +283,7 @@ fn parking_is_the_threads() {
 /// Fibres and threads take two locks at random, wait with and without time-outs, and give up.
 #[test]
 fn stress() {
-    let seed = std::env::var("FIBRE_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
-    let seed: u64 = seed.unwrap_or(now.as_nanos() as u64);
-    println!("FIBRE_SEED={seed}");
+    let seed = Random::seed();
     for processors in [1, 2, 4] {
         on(processors, move || {
             let queue = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
@@ -294,13 +291,8 @@ fn stress() {
             let over = Arc::new(AtomicBool::new(false));
             let (put, count, end) = (Arc::clone(&queue), Arc::clone(&taken), Arc::clone(&over));
             in_both(move |one| {
-                let mut state = seed ^ (one as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                let mut next = || {
-                    state ^= state << 13;
-                    state ^= state >> 7;
-                    state ^= state << 17;
-                    state
-                };
+                let mut random = Random::new(seed ^ one as u64);
+                let mut next = || random.next();
                 let (values, changed) = &*put;
                 if one % 2 == 0 {
                     for round in 0..200 {

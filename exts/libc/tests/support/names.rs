@@ -42,6 +42,66 @@ pub const WAITING: [&str; 38] = [
     "writev",
 ];
 
+/// Names of calls that may wait where fibres have thread-locals of their own, and are the system's
+/// elsewhere.
+pub const AS_THREADS: [&str; 4] = ["epoll_pwait", "epoll_pwait2", "epoll_wait", "sched_yield"];
+
+/// Names of calls that make a thread, or take one.
+pub const THREADS: [&str; 23] = [
+    "__pthread_register_cancel",
+    "__pthread_unregister_cancel",
+    "__pthread_unwind_next",
+    "prctl",
+    "pthread_cancel",
+    "pthread_clockjoin_np",
+    "pthread_create",
+    "pthread_detach",
+    "pthread_exit",
+    "pthread_getaffinity_np",
+    "pthread_getattr_np",
+    "pthread_getcpuclockid",
+    "pthread_getname_np",
+    "pthread_getschedparam",
+    "pthread_kill",
+    "pthread_self",
+    "pthread_setaffinity_np",
+    "pthread_setname_np",
+    "pthread_setschedparam",
+    "pthread_setschedprio",
+    "pthread_sigqueue",
+    "pthread_timedjoin_np",
+    "pthread_tryjoin_np",
+];
+
+/// Names of calls on locks of `pthread`, and on semaphores.
+pub const LOCKS: [&str; 25] = [
+    "pthread_barrier_destroy",
+    "pthread_barrier_init",
+    "pthread_barrier_wait",
+    "pthread_cond_broadcast",
+    "pthread_cond_clockwait",
+    "pthread_cond_signal",
+    "pthread_cond_timedwait",
+    "pthread_cond_wait",
+    "pthread_mutex_clocklock",
+    "pthread_mutex_lock",
+    "pthread_mutex_timedlock",
+    "pthread_mutex_unlock",
+    "pthread_once",
+    "pthread_rwlock_clockrdlock",
+    "pthread_rwlock_clockwrlock",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_timedrdlock",
+    "pthread_rwlock_timedwrlock",
+    "pthread_rwlock_unlock",
+    "pthread_rwlock_wrlock",
+    "pthread_spin_lock",
+    "sem_clockwait",
+    "sem_post",
+    "sem_timedwait",
+    "sem_wait",
+];
+
 /// Names of calls that never wait: they manage descriptors.
 pub const NUMBERS: [&str; 11] = [
     "close",

@@ -16,7 +16,7 @@ mod times;
 
 use places::Call;
 use support::names::WAITING;
-use support::{Rider, on};
+use support::{Rider, on_one};
 
 #[test]
 fn each_name_leaves_its_stack_only_if_it_would_block() {
@@ -30,7 +30,7 @@ fn each_name_leaves_its_stack_only_if_it_would_block() {
     let mut names: Vec<&str> = calls.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
     assert_eq!(names, WAITING);
-    on(1, move || {
+    on_one(move || {
         let rider = Rider::begin();
         for (name, call) in calls {
             println!("{name}");
