@@ -1,8 +1,7 @@
 //! From the listening socket to a fibre for each connection.
 //!
-//! A connection needs a permit before it is accepted and is registered before
-//! its fibre starts. Both undo themselves, however the fibre ends: the permit
-//! and the [`Admission`].
+//! A connection needs a permit before it is accepted. It is given back however
+//! the connection's fibre ends.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +14,6 @@ use fibre::net::{TcpListener, TcpStream};
 use fibre::sync::OwnedSemaphorePermit;
 
 use crate::connection;
-use crate::drain::Link;
 use crate::server::Server;
 
 /// Complaints are printed at most this often.
@@ -39,54 +37,25 @@ pub(crate) fn accept_all(server: &Arc<Server>, listener: &TcpListener) {
     }
 }
 
-/// Starts the fibre of an accepted connection. If that is impossible, or if the
-/// server is stopping, the connection is closed.
+/// Starts the fibre of an accepted connection. If that is impossible, the connection is closed.
 fn admit(
     server: &Arc<Server>,
     permit: OwnedSemaphorePermit,
     stream: TcpStream,
     peer: SocketAddr,
 ) -> io::Result<()> {
-    let link = Arc::new(Link::new(stream));
-    let Some(number) = server.connections.add(&link) else {
-        return Ok(());
-    };
-    let admission = Admission {
-        server: Arc::clone(server),
-        number,
-        link,
-        _permit: permit,
+    server.connections.fetch_add(1, Ordering::Relaxed);
+    let server = Arc::clone(server);
+    let serve = move || {
+        // Given back after the socket has been closed, however the fibre ends.
+        let _permit = permit;
+        let served = connection::serve(&server, stream);
+        server.served.fetch_add(served, Ordering::Relaxed);
     };
     fibre::Builder::new()
         .name(format!("connection {peer}"))
-        .spawn(move || admission.serve())
+        .spawn(serve)
         .map(drop)
-}
-
-/// A connection that is registered, and removed again however its fibre ends.
-struct Admission {
-    /// What all connections share.
-    server: Arc<Server>,
-    /// Its number in the register.
-    number: u64,
-    /// The connection.
-    link: Arc<Link>,
-    /// Given back last.
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Admission {
-    /// Serves the connection: its fibre's life.
-    fn serve(self) {
-        let served = connection::serve(&self.server, &self.link);
-        self.server.served.fetch_add(served, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Admission {
-    fn drop(&mut self) {
-        self.server.connections.remove(self.number);
-    }
 }
 
 /// Errors on their way to standard error, thinned out.

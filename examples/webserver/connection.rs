@@ -5,6 +5,11 @@
 //! write the output and read again. A usual request so costs one read and one
 //! write, and the answers to pipelined requests leave together.
 //!
+//! When the server stops, its cluster cancels all fibres. A connection that rests
+//! so ends at once. What has begun to arrive is answered: everything from its
+//! first bytes to the end of the answer is a stretch of `graceful`, which is
+//! spared until the drain's limit. Its last answer says `Connection: close`.
+//!
 //! Time-outs: the socket's own, set once, bounds how long a connection rests
 //! between requests and how long a write is stuck; it ends the connection
 //! without a word. Only when part of a request has arrived is a deadline
@@ -27,7 +32,6 @@ use fibre::net::TcpStream;
 
 use crate::buffer::Buffer;
 use crate::clock::DateText;
-use crate::drain::Link;
 use crate::files::{Content, Rest};
 use crate::pace::Pace;
 use crate::request::{self, Request, Resource};
@@ -50,11 +54,10 @@ const LINGER_TIME: Duration = Duration::from_secs(1);
 const LINGER_BYTES: u64 = 256 * 1024;
 
 /// Serves one client until either side closes; returns how many answers it got.
-pub(crate) fn serve(server: &Server, link: &Link) -> u64 {
-    let mut connection = Connection::new(server, link);
-    let ending = connection.converse();
+pub(crate) fn serve(server: &Server, stream: TcpStream) -> u64 {
+    let mut connection = Connection::new(server, stream);
     // A client that is gone or broken needs no answer and no report.
-    let _: io::Result<()> = connection.end(ending);
+    let _: io::Result<()> = connection.converse();
     connection.served
 }
 
@@ -62,8 +65,8 @@ pub(crate) fn serve(server: &Server, link: &Link) -> u64 {
 struct Connection<'s> {
     /// What all connections share.
     server: &'s Server,
-    /// The socket, and whether the server is stopping.
-    link: &'s Link,
+    /// The socket.
+    stream: TcpStream,
     /// Bytes of requests that have arrived.
     input: Buffer,
     /// Bytes of answers that have not been written.
@@ -99,10 +102,10 @@ impl From<Status> for Ending {
 }
 
 impl<'s> Connection<'s> {
-    fn new(server: &'s Server, link: &'s Link) -> Self {
+    fn new(server: &'s Server, stream: TcpStream) -> Self {
         Self {
             server,
-            link,
+            stream,
             input: Buffer::new(),
             output: Vec::with_capacity(MODEST_OUTPUT),
             date: DateText::new(),
@@ -112,35 +115,49 @@ impl<'s> Connection<'s> {
         }
     }
 
-    /// Answers requests until one asks to close.
-    fn converse(&mut self) -> Result<(), Ending> {
+    /// Answers requests until one asks to close, or the server stops.
+    fn converse(&mut self) -> io::Result<()> {
         self.set_up()?;
-        while self.open {
-            match request::parse(self.input.unused())? {
-                Some(request) => self.answer(request)?,
-                None => self.await_more()?,
-            }
+        while self.open && self.input.fill(&self.stream)? > 0 {
+            fibre::graceful(|| self.exchange())??;
         }
         Ok(())
     }
 
     /// Sets the options of the socket.
     fn set_up(&self) -> io::Result<()> {
-        let stream = &self.link.stream;
-        stream.set_write_timeout(Some(self.server.idle_timeout))?;
-        stream.set_read_timeout(Some(self.server.idle_timeout))
+        self.stream
+            .set_write_timeout(Some(self.server.idle_timeout))?;
+        self.stream.set_read_timeout(Some(self.server.idle_timeout))
     }
 
-    /// Writes what is ready, then reads the next request or more of it.
-    fn await_more(&mut self) -> Result<(), Ending> {
-        self.flush()?;
-        if !self.input.is_empty() {
-            return self.await_rest(self.server.header_timeout);
+    /// Deals with what has arrived, up to the end of the answers; ends the connection if they are
+    /// the last ones.
+    fn exchange(&mut self) -> io::Result<()> {
+        match self.answer_all() {
+            Ok(()) if self.open => Ok(()),
+            ending => {
+                self.open = false;
+                self.end(ending)
+            }
         }
-        match self.input.fill(&self.link.stream)? {
-            0 => Err(Ending::Quiet),
-            _ => Ok(()),
+    }
+
+    /// Answers all requests that have arrived, also in part, until one asks to close.
+    fn answer_all(&mut self) -> Result<(), Ending> {
+        while self.open {
+            match request::parse(self.input.unused())? {
+                Some(request) => self.answer(request)?,
+                None => {
+                    self.flush()?;
+                    if self.input.is_empty() {
+                        break;
+                    }
+                    self.await_rest(self.server.header_timeout)?;
+                }
+            }
         }
+        Ok(())
     }
 
     /// Reads more of a request; `within` counts from the first time.
@@ -153,8 +170,8 @@ impl<'s> Connection<'s> {
         if left.is_zero() {
             return Err(Status::RequestTimeout.into());
         }
-        self.link.stream.set_read_timeout(Some(left))?;
-        match self.input.fill(&self.link.stream) {
+        self.stream.set_read_timeout(Some(left))?;
+        match self.input.fill(&self.stream) {
             Ok(0) => Err(Ending::Quiet),
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
@@ -167,10 +184,7 @@ impl<'s> Connection<'s> {
     /// The time until the deadline, which is set if it is not yet.
     fn time_left(&mut self, within: Duration) -> Duration {
         let now = Instant::now();
-        let deadline = *self.deadline.get_or_insert_with(|| {
-            self.link.enter_request();
-            now + within
-        });
+        let deadline = *self.deadline.get_or_insert_with(|| now + within);
         deadline.saturating_duration_since(now)
     }
 
@@ -181,12 +195,10 @@ impl<'s> Connection<'s> {
             self.skip_body(&mut request)?;
         }
         if self.deadline.take().is_some() {
-            self.link.leave_request();
-            self.link
-                .stream
+            self.stream
                 .set_read_timeout(Some(self.server.idle_timeout))?;
         }
-        if self.link.is_stopped() {
+        if fibre::is_ending() {
             request.manner.persistence = Persistence::Close;
         }
         self.open = request.manner.persistence != Persistence::Close;
@@ -252,9 +264,9 @@ impl<'s> Connection<'s> {
         let mut rest = Some(rest);
         while let Some(part) = rest {
             (chunk, rest) = part.next(chunk)?;
-            pace.write(&self.link.stream, &chunk, self.server.terms)?;
+            pace.write(&self.stream, &chunk, self.server.terms)?;
         }
-        pace.finish(&self.link.stream);
+        pace.finish(&self.stream);
         Ok(())
     }
 
@@ -273,8 +285,8 @@ impl<'s> Connection<'s> {
             return Ok(());
         }
         let mut pace = Pace::default();
-        pace.write(&self.link.stream, &self.output, self.server.terms)?;
-        pace.finish(&self.link.stream);
+        pace.write(&self.stream, &self.output, self.server.terms)?;
+        pace.finish(&self.stream);
         if self.output.capacity() > LARGE_OUTPUT {
             self.output = Vec::with_capacity(MODEST_OUTPUT);
         }
@@ -293,7 +305,7 @@ impl<'s> Connection<'s> {
             Ok(()) => {}
         }
         self.flush()?;
-        linger(&self.link.stream)
+        linger(&self.stream)
     }
 }
 

@@ -22,18 +22,18 @@
 //! | `response`   | from a status to bytes                                        |
 //! | `files`      | from a path to the bytes of a file under the root             |
 //! | `clock`      | the `Date` field without reading the clock for each request   |
-//! | `drain`      | stopping: which connections may be closed, and which must finish |
+//! | `pace`       | how fast a client must take an answer                         |
 //!
 //! SIGINT or SIGTERM stops the server: it closes the listening socket and the
-//! idle connections, lets requests in flight finish, and leaves within
-//! `--drain-timeout`. A second signal ends the process at once.
+//! idle connections, lets requests in flight finish within `--drain-timeout`, and
+//! cuts off what has not finished by then. A second signal ends the process at once.
+//! All of that is `Cluster::stop_within`, with `graceful` around what must finish.
 
 mod accept;
 mod body;
 mod buffer;
 mod clock;
 mod connection;
-mod drain;
 mod files;
 mod lines;
 mod options;
@@ -61,9 +61,6 @@ const MISUSED: u8 = 2;
 
 /// The exit status of a process that a second SIGINT ended.
 const INTERRUPTED: i32 = 130;
-
-/// How long cancelled connections may take to notice it.
-const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let options = match Options::read() {
@@ -98,8 +95,9 @@ fn run(options: &Options) -> io::Result<usize> {
     signals.wait()?;
     exit_at_next(signals)?;
 
-    server.stop();
-    let ended = cluster.stop_within(options.drain_timeout, CANCEL_GRACE);
+    // Cancels all fibres at once. Requests in flight are spared for half of the time; then their
+    // calls fail as well, and waits that cannot fail are unwound.
+    let ended = cluster.stop_within(Duration::ZERO, 2 * options.drain_timeout);
     let live = ended.err().map_or(0, |left| left.left.len() + left.unseen);
     announce(&format!("{}; live fibres {live}", server.tally()))?;
     Ok(live)
@@ -107,9 +105,8 @@ fn run(options: &Options) -> io::Result<usize> {
 
 /// Starts the two fibres that every server has: one accepts, the other keeps the date.
 fn start(cluster: &Cluster, server: Arc<Server>, listener: TcpListener) -> io::Result<()> {
-    let stopping = server.stopping.clone();
     let serve = move || {
-        // It ends by being cancelled, and in no other way.
+        // It ends by being cancelled, with the cluster, and in no other way.
         let _ = fibre::group(|group: &Group<'_, '_, (), Infallible>| {
             group.run(|| {
                 server.clock.keep();
@@ -119,8 +116,10 @@ fn start(cluster: &Cluster, server: Arc<Server>, listener: TcpListener) -> io::R
             Ok(())
         });
     };
-    let builder = Builder::new().name("acceptor").cancel_token(&stopping);
-    builder.spawn_in(cluster, serve).map(drop)
+    Builder::new()
+        .name("acceptor")
+        .spawn_in(cluster, serve)
+        .map(drop)
 }
 
 /// Makes the next signal end the process at once, in whatever state it is.

@@ -94,7 +94,8 @@ impl Options {
     }
 }
 
-/// Reads a duration given in seconds, which may have a fraction.
+/// Reads a duration given in seconds, which may have a fraction. Whoever builds a first example
+/// does not have to build a crate that knows units.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|error| format!("{error}"))?;
     match Duration::try_from_secs_f64(seconds) {

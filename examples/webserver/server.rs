@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fibre::CancelToken;
 use fibre::sync::Semaphore;
 
 use crate::clock::Clock;
-use crate::drain::Connections;
 use crate::files::Files;
 use crate::options::Options;
 use crate::pace::Terms;
@@ -20,8 +18,8 @@ pub(crate) struct Server {
     pub(crate) files: Files,
     /// The source of the `Date` field.
     pub(crate) clock: Clock,
-    /// The connections with live fibres.
-    pub(crate) connections: Connections,
+    /// How many connections have been accepted.
+    pub(crate) connections: AtomicU64,
     /// How long a request's head may take to arrive.
     pub(crate) header_timeout: Duration,
     /// How long a connection may rest.
@@ -30,8 +28,6 @@ pub(crate) struct Server {
     pub(crate) terms: Terms,
     /// One permit for each connection that may still be accepted.
     pub(crate) permits: Arc<Semaphore>,
-    /// Cancelled when the server stops: the acceptor has it, and the keeper of the date.
-    pub(crate) stopping: CancelToken,
     /// Answers given by connections that have ended.
     pub(crate) served: AtomicU64,
 }
@@ -41,7 +37,7 @@ impl Server {
         Ok(Self {
             files: Files::new(options.dir.as_deref())?,
             clock: Clock::new(),
-            connections: Connections::default(),
+            connections: AtomicU64::new(0),
             header_timeout: options.header_timeout,
             idle_timeout: options.idle_timeout,
             terms: Terms {
@@ -49,23 +45,14 @@ impl Server {
                 rate: options.minimum_rate as u64,
             },
             permits: Arc::new(Semaphore::new(options.max_connections)),
-            stopping: CancelToken::new(),
             served: AtomicU64::new(0),
         })
-    }
-
-    /// Lets every connection's request be its last, and the acceptor end.
-    pub(crate) fn stop(&self) {
-        self.stopping.cancel();
-        self.connections.stop();
     }
 
     /// What has been done, for people to read.
     pub(crate) fn tally(&self) -> String {
         let served = self.served.load(Ordering::Relaxed);
-        format!(
-            "served {served} requests on {} connections",
-            self.connections.count()
-        )
+        let connections = self.connections.load(Ordering::Relaxed);
+        format!("served {served} requests on {connections} connections")
     }
 }

@@ -7,8 +7,9 @@
 //! | crawler | fetches pages and follows their links | bounds, time limits, pages that fail |
 //! | pipeline | computes for each line, in several stages | order, slow stages, the first error, work for the CPU |
 //! | udp | answers datagrams by programs, as signals say | children, settings that change, a stop that loses no answer |
+//! | orders | keeps orders in Redis, over HTTP | bounds, spans, metrics, clients and a Redis that hang, a stop that loses no answer |
 //!
-//! `src/NAME/fibre.rs` and `src/NAME/tokio.rs` do the same, and take the same arguments;
+//! `src/NAME/fibre.rs` and `src/NAME/tokio.rs`, or `axum.rs`, do the same, with the same arguments;
 //! `tests/services` runs both by the same tests.
 
 use std::fmt::Display;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser};
+use fibre_measure::duration;
 
 /// How many kernel threads a service may use.
 #[derive(Args, Debug, Clone, Copy)]
@@ -49,10 +51,10 @@ pub struct Proxy {
     #[arg(long, default_value_t = 1000)]
     pub most: usize,
     /// How long a direction may be silent
-    #[arg(long, default_value = "300", value_parser = seconds)]
+    #[arg(long, default_value = "300", value_parser = duration)]
     pub idle: Duration,
     /// How long connections may go on after the signal
-    #[arg(long, default_value = "10", value_parser = seconds)]
+    #[arg(long, default_value = "10", value_parser = duration)]
     pub drain: Duration,
     /// Its kernel threads
     #[command(flatten)]
@@ -69,10 +71,10 @@ pub struct Crawler {
     #[arg(long, default_value_t = 8)]
     pub at_once: usize,
     /// How long a fetch may take
-    #[arg(long, default_value = "10", value_parser = seconds)]
+    #[arg(long, default_value = "10", value_parser = duration)]
     pub each: Duration,
     /// How long all of it may take
-    #[arg(long, default_value = "60", value_parser = seconds)]
+    #[arg(long, default_value = "60", value_parser = duration)]
     pub all: Duration,
     /// Its kernel threads
     #[command(flatten)]
@@ -108,8 +110,42 @@ pub struct Udp {
     #[arg(long, default_value_t = 4)]
     pub most: usize,
     /// How long one may take
-    #[arg(long, default_value = "30", value_parser = seconds)]
+    #[arg(long, default_value = "30", value_parser = duration)]
     pub each: Duration,
+    /// Its kernel threads
+    #[command(flatten)]
+    pub threads: Threads,
+}
+
+/// Keeps orders in Redis: `POST /orders/NAME` adds one, `GET` lists them. SIGTERM or SIGINT ends
+/// it.
+#[derive(Parser, Debug, Clone)]
+#[command(version)]
+pub struct Orders {
+    /// Address to listen on; with port 0 the kernel chooses one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Where Redis is
+    #[arg(long, default_value = "redis://127.0.0.1/")]
+    pub redis: String,
+    /// Connections to Redis
+    #[arg(long, default_value_t = 16)]
+    pub pool: usize,
+    /// How long a request may wait for one of these, for a new one, and for an answer
+    #[arg(long, default_value = "2", value_parser = duration)]
+    pub each: Duration,
+    /// Connections at a time; further ones wait to be accepted
+    #[arg(long, default_value_t = 10_000)]
+    pub most: usize,
+    /// Bytes of an order
+    #[arg(long, default_value_t = 64 << 10)]
+    pub max_body: usize,
+    /// How long a client may take for a head, for a body, and for taking an answer
+    #[arg(long, default_value = "10", value_parser = duration)]
+    pub client: Duration,
+    /// How long requests may go on after the signal
+    #[arg(long, default_value = "10", value_parser = duration)]
+    pub drain: Duration,
     /// Its kernel threads
     #[command(flatten)]
     pub threads: Threads,
@@ -117,12 +153,6 @@ pub struct Udp {
 
 /// How long what has been cancelled may take to end.
 pub const GRACE: Duration = Duration::from_secs(5);
-
-/// Reads a time given in seconds, which may have a fraction.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
-}
 
 /// Prints a line that another program waits for.
 ///

@@ -1,32 +1,26 @@
-//! hyper on fibres: connections, an executor and a timer, without another runtime.
+//! hyper on fibres: a server in one call, or connections, an executor and a timer for what hyper
+//! builds, without another runtime.
 //!
 //! A connection is served by a fibre, which polls what hyper returns, by `fibre::block_on`. The
 //! fibre waits while there is nothing to do; its processor runs others meanwhile.
 //!
 //! ```
+//! use fibre::CancelToken;
 //! use fibre::net::{TcpListener, TcpStream};
-//! use fibre_hyper::{FibreIo, FibreTimer};
-//! use hyper::service::service_fn;
-//! use hyper::{Request, Response, body::Incoming, server::conn::http1};
-//! use std::convert::Infallible;
+//! use fibre_hyper::{handler, serve};
+//! use hyper::{Request, Response, body::Bytes};
 //! use std::io::{Read, Write};
 //!
-//! async fn serve(request: Request<Incoming>) -> Result<Response<String>, Infallible> {
-//!     fibre::sleep(std::time::Duration::from_millis(1)); // handlers may block their fibre
-//!     Ok(Response::new(format!("you asked for {}", request.uri())))
-//! }
-//!
+//! let stop = CancelToken::new();
 //! let listener = TcpListener::bind("127.0.0.1:0")?;
 //! let address = listener.local_addr()?;
-//! fibre::spawn(move || {
-//!     for (connection, _) in listener.connections() {
-//!         fibre::spawn(move || {
-//!             let server = http1::Builder::new()
-//!                 .timer(FibreTimer::new())
-//!                 .serve_connection(FibreIo::new(connection), service_fn(serve));
-//!             fibre::block_on(server)
-//!         });
-//!     }
+//! let token = stop.clone();
+//! let server = fibre::spawn(move || {
+//!     let answer = |request: Request<Bytes>| {
+//!         fibre::sleep(std::time::Duration::from_millis(1)); // handlers may block their fibre
+//!         Response::new(format!("you asked for {}", request.uri()))
+//!     };
+//!     serve(listener, handler(answer), &token)
 //! });
 //!
 //! let mut client = TcpStream::connect(address)?;
@@ -34,8 +28,13 @@
 //! let mut answer = String::new();
 //! client.read_to_string(&mut answer)?;
 //! assert!(answer.ends_with("you asked for /tea"));
+//! stop.cancel();
+//! server.join().unwrap()?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
+//!
+//! Other servers, and clients, are built by hyper's builders with [`FibreIo`], [`FibreExecutor`]
+//! and [`FibreTimer`].
 //!
 //! # What blocks what
 //!
@@ -51,13 +50,18 @@
 //! | `executor` | running what hyper spawns |
 //! | `io` | a connection, as hyper reads and writes it |
 //! | `timer` | time that passes for hyper |
+//! | `server` | a server in one call, with limits and an end with grace |
 
 #![deny(unreachable_pub, unnameable_types)]
 
 mod executor;
 mod io;
+#[cfg(feature = "server")]
+mod server;
 mod timer;
 
 pub use executor::FibreExecutor;
 pub use io::FibreIo;
+#[cfg(feature = "server")]
+pub use server::{BodyError, RequestBody, Server, handler, serve};
 pub use timer::FibreTimer;

@@ -20,6 +20,8 @@ mod process;
 mod program;
 mod programs;
 mod redis;
+#[path = "../../../../tests/support/redis.rs"]
+mod redis_commands;
 mod redis_server;
 mod tiny;
 mod ureq;

@@ -4,13 +4,14 @@
 //! The counter `/meet/20` goes on once twenty wait for it.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufReader, Write};
 use std::sync::Arc;
 
 use fibre::net::{TcpListener, TcpStream};
 use fibre::sync::{Event, Mutex};
 
 use crate::meeting::Meetings;
+use crate::redis_commands::read_command;
 
 /// What all connections share.
 #[derive(Clone, Default)]
@@ -74,29 +75,4 @@ fn answer_all(connection: &TcpStream, shared: &Shared) -> io::Result<()> {
 /// A string as an answer.
 fn bulk(text: &str) -> String {
     format!("${}\r\n{text}\r\n", text.len())
-}
-
-/// Reads a command, which is an array of strings; `None` at the end of the connection.
-fn read_command(reader: &mut impl BufRead) -> io::Result<Option<Vec<String>>> {
-    let mut line = String::new();
-    if reader.read_line(&mut line)? == 0 {
-        return Ok(None);
-    }
-    let count = number(&line, '*')?;
-    let words = (0..count).map(|_| {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let mut word = vec![0; number(&line, '$')?];
-        reader.read_exact(&mut word)?;
-        reader.read_exact(&mut [0; 2])?;
-        String::from_utf8(word).map_err(io::Error::other)
-    });
-    words.collect::<io::Result<_>>().map(Some)
-}
-
-/// The number after a mark.
-fn number(line: &str, mark: char) -> io::Result<usize> {
-    let number = line.trim_end().strip_prefix(mark);
-    let number = number.and_then(|number| number.parse().ok());
-    number.ok_or_else(|| io::Error::other(format!("{line:?}")))
 }

@@ -15,13 +15,26 @@ fn lines(service: &str, runtime: &str) -> usize {
 
 #[test]
 fn fibres_take_no_more_lines() {
-    for service in ["proxy", "crawler", "pipeline", "udp"] {
-        let [fibre, tokio] = ["fibre", "tokio"].map(|runtime| lines(service, runtime));
-        println!("{service}: {fibre} lines on fibres, {tokio} on tokio");
+    for (service, twin) in [
+        ("proxy", "tokio"),
+        ("crawler", "tokio"),
+        ("pipeline", "tokio"),
+        ("udp", "tokio"),
+        ("orders", "axum"),
+    ] {
+        let [fibre, tokio] = ["fibre", twin].map(|runtime| lines(service, runtime));
+        println!("{service}: {fibre} lines on fibres, {tokio} on {twin}");
         assert!(fibre > 30 && tokio > 30, "{service}: nothing was counted");
         assert!(
             fibre * 10 <= tokio * 11,
             "{service}: {fibre} lines, {tokio} on tokio"
         );
     }
+}
+
+/// HTTP, Redis, spans, metrics, limits and an end in order: with all of these.
+#[test]
+fn orders_take_130_lines() {
+    let lines = lines("orders", "fibre");
+    assert!((60..=130).contains(&lines), "{lines}");
 }

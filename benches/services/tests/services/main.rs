@@ -9,7 +9,11 @@
 
 mod crawler;
 mod length;
+mod orders;
 mod pipeline;
 mod program;
 mod proxy;
+mod redis;
+#[path = "../../../../tests/support/redis.rs"]
+mod redis_commands;
 mod udp;

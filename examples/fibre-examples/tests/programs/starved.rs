@@ -68,19 +68,18 @@ impl Server {
 
     /// How many descriptors it has open.
     fn open(&self) -> usize {
-        let path = format!("/proc/{}/fd", self.process.id());
-        std::fs::read_dir(path).unwrap().count()
+        self.seen().fd_count().unwrap()
     }
 
     /// How much CPU time it has taken.
     fn cpu_time(&self) -> Duration {
-        let path = format!("/proc/{}/stat", self.process.id());
-        let text = std::fs::read_to_string(path).unwrap();
-        // Behind the name, which may contain anything, comes the third field.
-        let behind = text.rsplit(')').next().unwrap();
-        let ticks = behind.split_whitespace().skip(11).take(2);
-        let ticks: u64 = ticks.map(|field| field.parse::<u64>().unwrap()).sum();
-        Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+        let stat = self.seen().stat().unwrap();
+        Duration::from_millis((stat.utime + stat.stime) * 1000 / procfs::ticks_per_second())
+    }
+
+    /// The process, as `/proc` shows it.
+    fn seen(&self) -> procfs::process::Process {
+        procfs::process::Process::new(self.process.id().cast_signed()).unwrap()
     }
 
     /// Whether a new client gets an answer to this within a second.

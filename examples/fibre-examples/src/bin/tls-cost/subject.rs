@@ -7,11 +7,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use procfs::process::Process;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-
-/// A clock tick, the unit of processor time in `/proc`.
-const TICK: Duration = Duration::from_millis(10);
 
 /// A server that runs, and is killed when dropped.
 pub(crate) struct Subject {
@@ -64,15 +62,12 @@ impl Subject {
 
     /// The processor time that it has used.
     pub(crate) fn processor_time(&self) -> io::Result<Duration> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name in parentheses may have spaces; field 3 comes after it.
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        let ticks = fields
-            .split_whitespace()
-            .skip(11)
-            .take(2)
-            .filter_map(|field| field.parse::<u32>().ok());
-        Ok(TICK * ticks.sum::<u32>())
+        let process = Process::new(self.child.id().cast_signed()).map_err(io::Error::other)?;
+        let stat = process.stat().map_err(io::Error::other)?;
+        let ticks = (stat.utime + stat.stime) as f64;
+        Ok(Duration::from_secs_f64(
+            ticks / procfs::ticks_per_second() as f64,
+        ))
     }
 
     /// Stops it.
