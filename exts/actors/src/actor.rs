@@ -2,12 +2,15 @@
 
 use crate::actor_ref::ActorRef;
 use crate::cell::{After, Alarms, Behaviour, Cell, Stage};
+use crate::envelope::Envelope;
 use crate::errors::AskError;
 use crate::exit::{Exit, ExitReason};
 use crate::inbox::Inbox;
+use crate::message_queue::Backlog;
 use crate::next::Next;
 use crate::reply::Reply;
 use crate::system::System;
+use crate::waiting::Waiting;
 use fibre_core::internal::drop_quietly;
 use fibre_core::{Activity, Limit, is_cancelled};
 use fibre_sync::Restarts;
@@ -52,6 +55,50 @@ use std::time::{Duration, Instant};
 pub trait Actor: Sized + Send + 'static {
     /// What the actor is sent.
     type Message: Send + 'static;
+
+    /// How urgent a message is. `None`, the default: all are handled in the order they came.
+    ///
+    /// With a function, the actor handles the message of the highest number first, and those of one
+    /// number in the order they came. Before each message it looks what has come meanwhile, which
+    /// costs a lock. While more urgent messages come, others wait. The function runs on the actor's
+    /// fibre, once for a message; a panic of it is one of the actor's, in handling that message.
+    ///
+    /// Such an actor has a [mailbox without a bound](crate::Mailbox::Unbounded).
+    ///
+    /// ```
+    /// use fibre_actors::{Actor, Context, Reply};
+    ///
+    /// enum Message {
+    ///     Work(u32),
+    ///     Finish(Reply<u32>),
+    /// }
+    ///
+    /// #[derive(Default)]
+    /// struct Worker(u32);
+    ///
+    /// impl Actor for Worker {
+    ///     type Message = Message;
+    ///     const PRIORITY: Option<fn(&Message) -> u32> = Some(|message| match message {
+    ///         Message::Work(_) => 0,
+    ///         Message::Finish(_) => 1,
+    ///     });
+    ///
+    ///     fn handle(&mut self, message: Message, context: &mut Context<'_, Self>) {
+    ///         match message {
+    ///             Message::Work(amount) => self.0 += amount,
+    ///             Message::Finish(reply) => {
+    ///                 reply.send(self.0);
+    ///                 context.stop(); // what waits is dropped
+    ///             }
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let worker = fibre_actors::spawn(Worker::default());
+    /// (0..1000).for_each(|_| worker.send(Message::Work(1)).unwrap());
+    /// assert!(worker.ask(Message::Finish).unwrap() <= 1000);
+    /// ```
+    const PRIORITY: Option<fn(&Self::Message) -> u32> = None;
 
     /// Handles one message.
     fn handle(&mut self, message: Self::Message, context: &mut Context<'_, Self>);
@@ -225,6 +272,53 @@ impl<A: Actor> Player<A> {
         // Whoever kills an actor gives a reason before; else it is its cluster that is stopped.
         is_cancelled().then(|| context.activity.inbox.begin_end(ExitReason::ClusterStopped))
     }
+
+    /// Handles one message. If the actor is to end after it, returns the reason.
+    #[inline]
+    fn open(
+        &mut self,
+        context: &mut Context<'_, A>,
+        envelope: Envelope<A::Message>,
+    ) -> Option<ExitReason> {
+        self.play(context, |actor, context| {
+            envelope.open(|message| actor.handle(message, context));
+        })
+    }
+
+    /// Handles messages for a while, the most urgent ones first.
+    fn handle_by_priority(
+        &mut self,
+        context: &mut Context<'_, A>,
+        backlog: &mut Backlog<Envelope<A::Message>>,
+        waiting: &mut Waiting<Envelope<A::Message>>,
+        priority: fn(&A::Message) -> u32,
+    ) -> After {
+        let inbox = &context.activity.inbox;
+        let mut left = context.system.batch;
+        loop {
+            while let Some(envelope) = backlog.pop() {
+                waiting.push(priority(envelope.message()), envelope);
+            }
+            if left == 0 && !waiting.is_empty() {
+                return After::Again;
+            }
+            if let Some(envelope) = waiting.pop() {
+                left -= 1;
+                if let Some(reason) = self.open(context, envelope) {
+                    return After::End(reason);
+                }
+                if !waiting.is_empty() {
+                    inbox.take_more(backlog);
+                }
+                continue;
+            }
+            match inbox.take(backlog) {
+                Next::Handle => {}
+                Next::Rest => return After::Rest,
+                Next::End(reason) => return After::End(reason),
+            }
+        }
+    }
 }
 
 impl<A: Actor> Behaviour<A::Message> for Player<A> {
@@ -234,8 +328,9 @@ impl<A: Actor> Behaviour<A::Message> for Player<A> {
             backlog,
             alarms,
             system,
+            waiting,
         } = stage;
-        let inbox: &Inbox<A::Message> = &activity.inbox;
+        let inbox: &Inbox<Envelope<A::Message>> = &activity.inbox;
         let mut context = Context {
             activity,
             alarms,
@@ -248,20 +343,21 @@ impl<A: Actor> Behaviour<A::Message> for Player<A> {
                 return After::End(reason);
             }
         }
-        if !backlog.is_empty() && is_cancelled() {
+        let has_waiting = waiting.as_ref().is_some_and(|waiting| !waiting.is_empty());
+        if (has_waiting || !backlog.is_empty()) && is_cancelled() {
             // It was killed between two batches.
             return After::End(inbox.begin_end(ExitReason::ClusterStopped));
+        }
+        if let (Some(priority), Some(waiting)) = (A::PRIORITY, waiting) {
+            return self.handle_by_priority(&mut context, backlog, waiting, priority);
         }
         let mut left = system.batch;
         loop {
             while left > 0
-                && let Some(message) = backlog.pop()
+                && let Some(envelope) = backlog.pop()
             {
                 left -= 1;
-                let handle = |actor: &mut A, context: &mut Context<'_, A>| {
-                    actor.handle(message, context);
-                };
-                if let Some(reason) = self.play(&mut context, handle) {
+                if let Some(reason) = self.open(&mut context, envelope) {
                     return After::End(reason);
                 }
             }
@@ -337,5 +433,40 @@ impl<A: Actor, F: FnMut() -> A + Send> Behaviour<A::Message> for Restarting<A, F
         self.player = Some(Player::new((self.make)()));
         self.begun = Instant::now();
         true
+    }
+}
+
+/// An actor, restarting or not, that handles the most urgent message first. What waits stays when
+/// the actor begins anew.
+pub(crate) struct Ordered<M, B> {
+    behaviour: B,
+    waiting: Waiting<Envelope<M>>,
+}
+
+impl<M, B> Ordered<M, B> {
+    /// An actor without messages.
+    pub(crate) const fn new(behaviour: B) -> Self {
+        Self {
+            behaviour,
+            waiting: Waiting::new(),
+        }
+    }
+}
+
+impl<M: Send + 'static, B: Behaviour<M>> Behaviour<M> for Ordered<M, B> {
+    fn activate(&mut self, stage: Stage<'_, M>) -> After {
+        self.behaviour.activate(Stage {
+            waiting: Some(&mut self.waiting),
+            ..stage
+        })
+    }
+
+    fn stop(&mut self) {
+        self.waiting.clear();
+        self.behaviour.stop();
+    }
+
+    fn renew(&mut self) -> bool {
+        self.behaviour.renew()
     }
 }

@@ -1,6 +1,7 @@
 //! References to actors: sending, asking, watching, stopping.
 
 use crate::cell::Cell;
+use crate::envelope::Envelope;
 use crate::errors::{AskError, SendError};
 use crate::exit::{Exit, ExitReason};
 use crate::inbox::Inbox;
@@ -92,7 +93,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// the calling fibre is cancelled while it waits.
     #[inline]
     pub fn send(&self, message: M) -> Result<(), SendError<M>> {
-        self.send_limited(message, Some(Limit::Cancellation))
+        self.send_limited(Envelope::Plain(message), Some(Limit::Cancellation))
     }
 
     /// Sends a message if there is room. Blocks nothing.
@@ -102,7 +103,7 @@ impl<M: Send + 'static> ActorRef<M> {
     /// [`SendError`], with the message.
     #[inline]
     pub fn try_send(&self, message: M) -> Result<(), SendError<M>> {
-        self.send_limited(message, None)
+        self.send_limited(Envelope::Plain(message), None)
     }
 
     /// Like [`send`](Self::send), but gives up after `timeout`. A timeout of zero tries once.
@@ -111,7 +112,7 @@ impl<M: Send + 'static> ActorRef<M> {
     ///
     /// As [`send`](Self::send), and if there was no room in time.
     pub fn send_timeout(&self, message: M, timeout: Duration) -> Result<(), SendError<M>> {
-        self.send_limited(message, Some(Limit::after(timeout)))
+        self.send_limited(Envelope::Plain(message), Some(Limit::after(timeout)))
     }
 
     /// Like [`send`](Self::send), but gives up when the [`Limit`] comes.
@@ -121,17 +122,22 @@ impl<M: Send + 'static> ActorRef<M> {
     /// As [`send`](Self::send), and if there was no room in time.
     pub fn send_within(&self, message: M, limit: impl Into<Limit>) -> Result<(), SendError<M>> {
         match begin_within(limit) {
-            Ok(limit) => self.send_limited(message, Some(limit)),
+            Ok(limit) => self.send_limited(Envelope::Plain(message), Some(limit)),
             Err(_) => Err(SendError::Cancelled(message)),
         }
     }
 
     /// The form that all share.
     #[inline]
-    fn send_limited(&self, message: M, limit: Option<Limit>) -> Result<(), SendError<M>> {
+    fn send_limited(
+        &self,
+        envelope: Envelope<M>,
+        limit: Option<Limit>,
+    ) -> Result<(), SendError<M>> {
         // An actor that waits for room in its own mailbox would wait for itself.
         let timeout = || limit.filter(|_| !self.is_caller());
-        let activation = self.inbox().send(message, timeout)?;
+        let sent = self.inbox().send(envelope, timeout);
+        let activation = sent.map_err(|error| error.map(Envelope::into_message))?;
         match Cell::follow(&self.activity, activation) {
             Some(message) => Err(SendError::Stopped(message)),
             None => Ok(()),
@@ -141,6 +147,9 @@ impl<M: Send + 'static> ActorRef<M> {
     /// Asks the actor, and waits for the answer: blocks the fibre, or the thread if the caller is
     /// not a fibre. `make` puts the right to answer into a message. An actor that asks handles no
     /// messages meanwhile; other actors run on.
+    ///
+    /// While the actor handles the message, the caller's [scoped values](fibre_core::ScopedLocal)
+    /// are bound for it. A message that is [sent](Self::send) brings none.
     ///
     /// Two actors that ask each other at the same time wait for ever: have one of them send, or use
     /// [`ask_timeout`](Self::ask_timeout).
@@ -220,7 +229,8 @@ impl<M: Send + 'static> ActorRef<M> {
     /// Sends a message and lets its sender wait for an answer.
     #[inline]
     pub(crate) fn put_question(&self, message: M, limit: Limit) -> Result<(), AskError> {
-        self.send_limited(message, Some(limit)).map_err(|error| {
+        let question = Envelope::question(message);
+        self.send_limited(question, Some(limit)).map_err(|error| {
             let why = AskError::from(&error);
             drop_quietly(error);
             why
@@ -234,7 +244,7 @@ impl<M: Send + 'static> ActorRef<M> {
 
     /// Sends a message that has no sender to wait or to be told. Blocks nothing.
     pub(crate) fn deliver(&self, message: M) {
-        let (activation, _) = self.inbox().deliver(message);
+        let (activation, _) = self.inbox().deliver(Envelope::Plain(message));
         Cell::wake(&self.activity, activation);
     }
 
@@ -413,7 +423,7 @@ impl<M: Send + 'static> ActorRef<M> {
 
     /// What the actor shares with others.
     #[inline]
-    fn inbox(&self) -> &Inbox<M> {
+    fn inbox(&self) -> &Inbox<Envelope<M>> {
         &self.activity.inbox
     }
 }

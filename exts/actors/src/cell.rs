@@ -16,6 +16,7 @@
 //! handle of its own; only it can make a first reference again.
 
 use crate::clock::{Alarm, Clock};
+use crate::envelope::Envelope;
 use crate::exit::ExitReason;
 use crate::inbox::Inbox;
 use crate::mailbox::Mailbox;
@@ -23,6 +24,7 @@ use crate::message_queue::Backlog;
 use crate::next::Activation;
 use crate::registry::{Member, MemberId};
 use crate::system::System;
+use crate::waiting::Waiting;
 use crate::watchers::End;
 use fibre_core::internal::{drop_quietly, end_in_turn, warn};
 use fibre_core::{Activity, Cancelled, Work};
@@ -35,7 +37,7 @@ use std::sync::{Arc, Weak};
 /// The value of an actor's activity.
 pub(crate) struct Cell<M> {
     /// What others share with the actor.
-    pub(crate) inbox: Inbox<M>,
+    pub(crate) inbox: Inbox<Envelope<M>>,
     /// The owner's; `None` once the actor has ended.
     owned: UnsafeCell<Option<Box<Owned<M>>>>,
 }
@@ -49,7 +51,7 @@ struct Owned<M> {
     /// The actor itself.
     actor: Box<dyn Behaviour<M>>,
     /// The messages that it has taken and not handled.
-    backlog: Backlog<M>,
+    backlog: Backlog<Envelope<M>>,
     /// Its timers.
     alarms: Alarms,
     /// What it shares with its like.
@@ -72,9 +74,11 @@ pub(crate) trait Behaviour<M: Send + 'static>: Send {
 /// What an activation works with.
 pub(crate) struct Stage<'a, M: Send + 'static> {
     pub(crate) activity: &'a Activity<Cell<M>>,
-    pub(crate) backlog: &'a mut Backlog<M>,
+    pub(crate) backlog: &'a mut Backlog<Envelope<M>>,
     pub(crate) alarms: &'a mut Alarms,
     pub(crate) system: &'a Arc<System>,
+    /// The messages that it has taken, if they are handled by priority.
+    pub(crate) waiting: Option<&'a mut Waiting<Envelope<M>>>,
 }
 
 /// What follows an activation.
@@ -189,7 +193,7 @@ impl<M: Send + 'static> Cell<M> {
             left.clear();
             Self::end(&this, *owned, reason);
         });
-        oldest
+        oldest.map(Envelope::into_message)
     }
 
     /// What belongs to the activation, for good.
@@ -290,6 +294,7 @@ impl<M: Send + 'static> Work for Cell<M> {
             backlog,
             alarms,
             system,
+            waiting: None,
         };
         let begin_end = |reason| this.inbox.begin_end(reason);
         let (reason, stop) = match catch_unwind(AssertUnwindSafe(|| actor.activate(stage))) {

@@ -43,6 +43,17 @@ impl<M> SendError<M> {
         }
     }
 
+    /// The same reason with another message.
+    #[cfg(not(loom))]
+    pub(crate) fn map<N>(self, f: impl FnOnce(M) -> N) -> SendError<N> {
+        match self {
+            Self::Stopped(message) => SendError::Stopped(f(message)),
+            Self::Full(message) => SendError::Full(f(message)),
+            Self::TimedOut(message) => SendError::TimedOut(f(message)),
+            Self::Cancelled(message) => SendError::Cancelled(f(message)),
+        }
+    }
+
     /// The reason in words.
     fn words(&self) -> &'static str {
         match self {

@@ -45,7 +45,7 @@ use crate::exit::ExitReason;
 use crate::faults;
 use crate::mailbox::Mailbox;
 use crate::message_queue::{Backlog, MessageQueue, Room};
-use crate::next::{Activation, Mark, Next};
+use crate::next::{Activation, Lack, Mark, Next, Offered};
 use crate::ring::{Put, Ring, Shown};
 use crate::watchers::{End, WatchKey, WatchRoom, Watcher, Watchers};
 use fibre_core::internal::{Outcome, ShortGuard, ShortLock, drop_quietly};
@@ -95,27 +95,6 @@ enum Phase {
     Killed(ExitReason),
     Ending,
     Ended(ExitReason),
-}
-
-/// What became of a message that was offered.
-#[must_use]
-enum Offered<M> {
-    /// It is in, or was dropped as the mailbox has to.
-    Accepted(Activation, Mark),
-    /// It has to wait for room.
-    NoRoom(M),
-    /// There is no room.
-    Full(M),
-    /// The actor accepts no messages any more.
-    Stopped(M),
-}
-
-/// What an offer needs before it can be made.
-enum Lack {
-    /// Room for so many more messages.
-    Room(usize),
-    /// Memory for so many messages in a ring.
-    Memory(usize),
 }
 
 fibre_core::end_of_frame!(Inbox<M>: state, references; for M);
@@ -363,6 +342,19 @@ impl<M> Inbox<M> {
         self.rest(state, backlog)
     }
 
+    /// Takes what has come to a mailbox without a bound, for an activation that keeps messages
+    /// elsewhere, and has an empty backlog. No [`Mark`] is reached by this.
+    pub fn take_more(&self, backlog: &mut Backlog<M>) {
+        let mut state = self.state.lock();
+        if let Store::Unbounded(message_queue) = &mut state.store
+            && !message_queue.is_empty()
+        {
+            let taken = message_queue.take(backlog.give_buffer());
+            drop(state);
+            backlog.fill(taken);
+        }
+    }
+
     /// The part of [`take`](Self::take) for an empty mailbox.
     #[inline]
     fn rest<'a>(&'a self, mut state: ShortGuard<'a, State<M>>, backlog: &mut Backlog<M>) -> Next {
@@ -380,6 +372,8 @@ impl<M> Inbox<M> {
             state = self.state.lock();
         }
         state.active = false;
+        // All has been handled, also what was [taken early](Self::take_more).
+        state.takes += 1;
         let superfluous = match &mut state.store {
             Store::Unbounded(message_queue) => message_queue.keep_one(backlog.give_buffer()),
             Store::Bounded(_) => Vec::new(),

@@ -39,7 +39,7 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | say what an actor does | [`Actor`], [`Context`] |
+//! | say what an actor does, and what it handles first | [`Actor`], [`Context`] |
 //! | start one | [`spawn()`]; [`Builder`] for a name, a [`Mailbox`], a stack size, [`Restarts`] |
 //! | send, ask, watch and stop | [`ActorRef`], [`Reply`], [`Exit`] |
 //! | send to all subscribers | [`Topic`] |
@@ -50,8 +50,8 @@
 //!
 //! Each accepted message is handled once, or dropped: by a mailbox that is set to drop, or with its
 //! actor. A message that is not accepted comes back in the error. Messages of one sender to one
-//! actor are handled in the order they were sent. Messages of several senders have no defined
-//! order.
+//! actor are handled in the order they were sent, unless the actor has
+//! [priorities](Actor::PRIORITY). Messages of several senders have no defined order.
 //!
 //! An actor that panics ends, or [restarts](Builder::spawn_restarting) in place. The crate has
 //! neither supervision trees nor actors on other machines. [`ActorRef::monitor`] is the base for
@@ -77,8 +77,10 @@
 //! |---|---|
 //! | `faults` | the names of faults that models plant |
 //! | `mailbox`, `exit` | how many messages may wait; how an actor ends |
+//! | `envelope` | a message with the scoped values of its asker |
 //! | `errors` | why a message was not sent, and why there is no answer |
 //! | `message_queue`, `ring` | the messages of mailboxes without and with a bound |
+//! | `waiting` | the messages of an actor that handles the most urgent one first |
 //! | `slots` | a table with numbered places |
 //! | `watchers` | who learns about an end |
 //! | `next` | what an activation does next |
@@ -108,6 +110,8 @@ mod actors;
 mod cell;
 #[cfg(not(loom))]
 mod clock;
+#[cfg(not(loom))]
+mod envelope;
 mod errors;
 mod exit;
 #[doc(hidden)]
@@ -134,6 +138,8 @@ mod system;
 mod timer;
 #[cfg(not(loom))]
 mod topic;
+#[cfg(not(loom))]
+mod waiting;
 mod watchers;
 
 /// For models. It is here in all builds, so that the compiler sees unreachable code.

@@ -45,3 +45,24 @@ impl Mark {
         takes >= self.0
     }
 }
+
+/// What became of a message that was offered.
+#[must_use]
+pub(crate) enum Offered<M> {
+    /// It is in, or was dropped as the mailbox has to.
+    Accepted(Activation, Mark),
+    /// It has to wait for room.
+    NoRoom(M),
+    /// There is no room.
+    Full(M),
+    /// The actor accepts no messages any more.
+    Stopped(M),
+}
+
+/// What an offer needs before it can be made.
+pub(crate) enum Lack {
+    /// Room for so many more messages.
+    Room(usize),
+    /// Memory for so many messages in a ring.
+    Memory(usize),
+}

@@ -41,7 +41,7 @@ pub struct PendingReply<R> {
 impl<M: Send + 'static> ActorRef<M> {
     /// Asks without waiting for the answer: sends the message that `make` makes, and returns what
     /// the answer is taken from. Blocks as [`send`](Self::send): where the mailbox is full and lets
-    /// senders wait.
+    /// senders wait. The caller's scoped values are bound as with [`ask`](Self::ask).
     ///
     /// # Errors
     ///

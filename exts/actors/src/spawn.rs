@@ -1,6 +1,6 @@
 //! How an actor comes into being.
 
-use crate::actor::{Actor, Context, Player, Restarting};
+use crate::actor::{Actor, Context, Ordered, Player, Restarting};
 use crate::actor_ref::ActorRef;
 use crate::actors::Actors;
 use crate::cell::{Behaviour, Cell, Enrolled};
@@ -119,7 +119,8 @@ impl Builder {
     /// # Errors
     ///
     /// When the default cluster cannot be started, when the cluster has no such processor, when it
-    /// has been stopped, and when there is no memory.
+    /// has been stopped, and when there is no memory. If the actor has
+    /// [priorities](Actor::PRIORITY), and its mailbox a bound.
     pub fn spawn<A: Actor>(self, actor: A) -> io::Result<ActorRef<A::Message>> {
         self.spawn_with(System::loose(), actor)
     }
@@ -186,7 +187,7 @@ impl Builder {
         make: impl FnMut() -> A + Send + 'static,
     ) -> io::Result<ActorRef<A::Message>> {
         let restarting = Restarting::new(restarts.into(), make);
-        self.spawn_behaviour(System::loose(), Box::new(restarting))
+        self.spawn_behaviour::<A>(System::loose(), restarting)
     }
 
     /// [`spawn_restarting`](Self::spawn_restarting) among others, as [`spawn_in`](Self::spawn_in).
@@ -205,7 +206,7 @@ impl Builder {
         make: impl FnMut() -> A + Send + 'static,
     ) -> io::Result<ActorRef<A::Message>> {
         let restarting = Restarting::new(restarts.into(), make);
-        self.spawn_behaviour(actors.system(), Box::new(restarting))
+        self.spawn_behaviour::<A>(actors.system(), restarting)
     }
 
     /// The form of actors that do not restart.
@@ -214,11 +215,29 @@ impl Builder {
         system: &Arc<System>,
         actor: A,
     ) -> io::Result<ActorRef<A::Message>> {
-        self.spawn_behaviour(system, Box::new(Player::new(actor)))
+        self.spawn_behaviour::<A>(system, Player::new(actor))
+    }
+
+    /// The form for actors with priorities, and without.
+    fn spawn_behaviour<A: Actor>(
+        self,
+        system: &Arc<System>,
+        behaviour: impl Behaviour<A::Message> + 'static,
+    ) -> io::Result<ActorRef<A::Message>> {
+        if A::PRIORITY.is_none() {
+            return self.spawn_boxed(system, Box::new(behaviour));
+        }
+        if self.mailbox != Mailbox::Unbounded {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "an actor with priorities needs a mailbox without a bound",
+            ));
+        }
+        self.spawn_boxed(system, Box::new(Ordered::new(behaviour)))
     }
 
     /// The form that all share.
-    fn spawn_behaviour<M: Send + 'static>(
+    fn spawn_boxed<M: Send + 'static>(
         self,
         system: &Arc<System>,
         behaviour: Box<dyn Behaviour<M>>,
@@ -237,7 +256,7 @@ impl Builder {
         let first = system.cluster().filter(|_| self.hub);
         let scheduled = match first {
             Some(cluster) => activity.schedule_on(cluster.hub_processor()),
-            None => activity.schedule(),
+            None => activity.schedule_first(),
         };
         let spawned = ActorRef::first(activity);
         if let Err(stopped) = scheduled {

@@ -3,6 +3,7 @@
 use crate::actor::{Actor, Context};
 use crate::cell::Cell;
 use crate::clock::{Action, Alarm, Clock};
+use crate::envelope::Envelope;
 use crate::next::Mark;
 use fibre_core::Activity;
 use std::fmt;
@@ -241,7 +242,7 @@ where
         if inbox.has_handled(self.last)
             && let Some(message) = (self.make)()
         {
-            let (activation, mark) = inbox.deliver(message);
+            let (activation, mark) = inbox.deliver(Envelope::Plain(message));
             self.last = mark;
             Cell::wake(&self.to, activation);
         }

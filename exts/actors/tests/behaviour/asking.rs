@@ -289,3 +289,112 @@ fn answers_that_are_given_up_are_dropped() {
         assert_eq!(drops.count(), 2);
     });
 }
+
+fibre::scoped_local!(static REQUEST: u64);
+
+/// A question to an actor that tells what it sees.
+enum Look {
+    Ask(Reply<Option<u64>>),
+    /// It asks another one, or answers if there is none.
+    Pass(Reply<Vec<Option<u64>>>),
+    Tell(Sender<Option<u64>>),
+}
+
+/// An actor that tells what it sees, and asks the next one.
+fn looking(next: Option<ActorRef<Look>>) -> impl Actor<Message = Look> {
+    each(move |message| match message {
+        Look::Ask(reply) => reply.send(REQUEST.get()),
+        Look::Tell(tell) => tell.send(REQUEST.get()).unwrap(),
+        Look::Pass(reply) => {
+            fibre::yield_now();
+            let mut seen = vec![
+                REQUEST.get(),
+                fibre::spawn(|| REQUEST.get()).join().unwrap(),
+            ];
+            if let Some(next) = &next {
+                seen.extend(next.ask(Look::Pass).unwrap());
+                let (tell, told) = unbounded();
+                next.send(Look::Tell(tell)).unwrap();
+                seen.push(told.recv().unwrap());
+            }
+            reply.send(seen);
+        }
+    })
+}
+
+/// While an actor handles a question, it sees what is bound for the asker; a message that is sent
+/// brings nothing, and what comes next sees nothing of it.
+#[test]
+fn a_question_brings_the_values_of_the_asker() {
+    everywhere(|actors| {
+        let last = actors.spawn(looking(None));
+        let first = actors.spawn(looking(Some(last.clone())));
+        let ask = |first: &ActorRef<Look>, number| {
+            let seen = REQUEST.with(number, || first.ask(Look::Pass)).unwrap();
+            let number = Some(number);
+            assert_eq!(seen, [number, number, number, number, None]);
+            assert_eq!(first.ask(Look::Ask), Ok(None));
+            let pending = REQUEST.with(8, || first.request(Look::Ask)).unwrap();
+            assert_eq!(pending.wait(), Ok(Some(8)));
+            let (tell, told) = unbounded();
+            REQUEST.with(9, || first.send(Look::Tell(tell))).unwrap();
+            assert_eq!(told.recv(), Ok(None));
+        };
+        thread::scope(|scope| {
+            let askers: Vec<_> = (0..4)
+                .map(|number| {
+                    let first = first.clone();
+                    let asks = move || (0..20).for_each(|_| ask(&first, number));
+                    match number % 2 {
+                        0 => Err(scope.spawn(asks)),
+                        _ => Ok(actors.cluster().unwrap().spawn(asks)),
+                    }
+                })
+                .collect();
+            for asker in askers {
+                match asker {
+                    Ok(fibre) => fibre.join().unwrap(),
+                    Err(thread) => thread.join().unwrap(),
+                }
+            }
+        });
+    });
+}
+
+/// Questions that are not handled give the values of their askers up: they are refused, dropped
+/// from a full mailbox, or left when the actor ends.
+#[test]
+fn questions_that_are_not_handled_hold_nothing() {
+    fibre::scoped_local!(static HELD: crate::support::drops::Counted);
+    everywhere(|actors| {
+        let drops = Drops::new();
+        let ask = |actor: &ActorRef<Hoard>| {
+            HELD.with(drops.value(), || actor.request(Hoard::Keep))
+                .map(drop)
+        };
+        let stopped = actors.spawn(hoarding(unbounded().0));
+        stopped.stop();
+        stopped.wait();
+        assert!(ask(&stopped).is_err());
+        assert_eq!(drops.count(), 1);
+        let (begun, (go, goes)) = (unbounded(), unbounded::<()>());
+        let begin = begun.0;
+        let slow = each(move |_: Hoard| {
+            begin.send(()).unwrap();
+            let _ = goes.recv();
+        });
+        let mailbox = Mailbox::bounded(1, Overflow::DropOldest);
+        let slow = crate::support::with_mailbox(actors, mailbox, slow);
+        (0..3).for_each(|asked| {
+            ask(&slow).unwrap();
+            if asked == 0 {
+                begun.1.recv().unwrap();
+            }
+        });
+        assert_eq!(drops.count(), 2, "the second made way for the third");
+        slow.kill();
+        drop(go);
+        slow.wait();
+        assert_eq!(drops.count(), 4);
+    });
+}

@@ -14,6 +14,8 @@ mod corners;
 mod ending;
 mod mailboxes;
 mod panics;
+mod placement;
+mod priorities;
 mod sending;
 mod stopping;
 mod stress;
