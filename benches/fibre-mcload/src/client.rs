@@ -15,13 +15,14 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
+use fastrand::Rng;
 use fibre::io::{PollFd, Readiness};
 use fibre::net::TcpStream;
 
 use crate::clock::nanoseconds;
 use crate::digest::{Digest, Pending};
 use crate::failure::Failure;
-use crate::random::Random;
+use crate::random::stream;
 use crate::shared::{PAUSE, Shared};
 use crate::work::{Pace, Schedule, Work};
 
@@ -41,7 +42,7 @@ pub(crate) struct Client {
     /// Which one it is.
     number: u32,
     /// What it asks for.
-    random: Random,
+    random: Rng,
     /// What is to be done.
     work: Work,
     /// The connection, while there is one.
@@ -62,7 +63,7 @@ impl Client {
     /// Connection `number`, on a processor.
     pub(crate) fn new(shared: Arc<Shared>, number: u32, processor: usize) -> Self {
         Self {
-            random: Random::new(shared.plan.seed, u64::from(number)),
+            random: stream(shared.plan.seed, u64::from(number)),
             work: Work::Preload { next: number },
             stream: None,
             has_lost: false,
@@ -120,7 +121,7 @@ impl Client {
         });
         let pace = plan.rate.map_or(Pace::Closed, |rate| {
             let mean = 1e9 * f64::from(plan.connections) / rate;
-            let random = Random::new(!plan.seed, number);
+            let random = stream(!plan.seed, number);
             Pace::Open(Schedule::new(
                 self.shared.clock.now(),
                 plan.gap,
@@ -206,7 +207,7 @@ impl Client {
     /// Adds the next request of the mix.
     fn request(&mut self, due: u64, now: u64) {
         let shared = &self.shared;
-        if self.random.unit() < shared.plan.update {
+        if self.random.f64() < shared.plan.update {
             let key = shared
                 .keys
                 .draw_own(&mut self.random, self.number, shared.plan.connections);

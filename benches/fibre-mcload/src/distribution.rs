@@ -153,7 +153,7 @@ impl fmt::Display for Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::random::stream;
 
     /// Whether two figures differ by less than a share.
     fn close(a: f64, b: f64, share: f64) -> bool {
@@ -197,9 +197,9 @@ mod tests {
             Distribution::Uniform(2.0, 6.0),
         ];
         for distribution in all {
-            let mut random = Random::new(1, 0);
+            let mut random = stream(1, 0);
             let mut samples: Vec<f64> = (0..200_000)
-                .map(|_| distribution.quantile(random.unit()))
+                .map(|_| distribution.quantile(random.f64()))
                 .collect();
             samples.sort_by(f64::total_cmp);
             for share in [0.1, 0.5, 0.9, 0.99] {

@@ -4,8 +4,10 @@
 //! follows from the number and the seed. Each key has one *owner* among the connections, which
 //! alone changes it, so that the order of its values is known; everybody reads all keys.
 
+use fastrand::Rng;
+
 use crate::distribution::Distribution;
-use crate::random::{Random, mix, unit};
+use crate::random::{mix, unit};
 
 /// What names start with.
 const PREFIX: u8 = b'k';
@@ -69,17 +71,17 @@ impl KeySpace {
 
     /// Draws a key to be read.
     #[inline]
-    pub fn draw(&self, random: &mut Random) -> u32 {
+    pub fn draw(&self, random: &mut Rng) -> u32 {
         match &self.draw {
-            Draw::Uniform => random.below(self.count()),
-            Draw::Zipf(zipf) => zipf.rank(random.unit()),
+            Draw::Uniform => random.u32(..self.count()),
+            Draw::Zipf(zipf) => zipf.rank(random.f64()),
         }
     }
 
     /// Draws a key to be changed by number `owner` of so many owners, of whom there are no more
     /// than keys: the one of its own that is next to a drawn key.
     #[inline]
-    pub fn draw_own(&self, random: &mut Random, owner: u32, owners: u32) -> u32 {
+    pub fn draw_own(&self, random: &mut Rng, owner: u32, owners: u32) -> u32 {
         let key = self.draw(random);
         let own = key - key % owners + owner;
         if own < self.count() {
@@ -171,6 +173,7 @@ impl Zipf {
 mod tests {
     use super::*;
     use crate::distribution::ETC_KEY;
+    use crate::random::stream;
 
     fn name(keys: &KeySpace, key: u32) -> Vec<u8> {
         let mut out = Vec::new();
@@ -209,7 +212,7 @@ mod tests {
     #[test]
     fn owners_share_the_keys() {
         let keys = KeySpace::new(10, Distribution::Fixed(8.0), &Popularity::Uniform, 1);
-        let mut random = Random::new(1, 1);
+        let mut random = stream(1, 1);
         let mut seen = [false; 10];
         for owner in 0..4 {
             for _ in 0..200 {
@@ -224,7 +227,7 @@ mod tests {
     #[test]
     fn popular_keys_come_as_often_as_the_law_says() {
         let keys = KeySpace::new(1000, Distribution::Fixed(8.0), &Popularity::Zipf(0.9), 1);
-        let mut random = Random::new(1, 1);
+        let mut random = stream(1, 1);
         let mut counts = vec![0_u32; 1000];
         (0..200_000).for_each(|_| counts[keys.draw(&mut random) as usize] += 1);
         let sum: f64 = (1..=1000).map(|rank| f64::from(rank).powf(-0.9)).sum();

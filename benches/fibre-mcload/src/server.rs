@@ -1,12 +1,12 @@
 //! The server's process, seen from outside: `/proc` and its CPU clock.
 
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use fibre_measure::{CpuClock, Threads, resident};
+use procfs::net::TcpState;
+use procfs::process::{FDTarget, Process, all_processes};
 use serde::{Deserialize, Serialize};
 
 /// The server's process.
@@ -63,19 +63,12 @@ impl ServerProcess {
     #[must_use]
     pub fn listening_on(address: SocketAddr) -> Option<Self> {
         let inode = listener(address)?;
-        let wanted = format!("socket:[{inode}]");
-        let processes = fs::read_dir("/proc").ok()?.flatten();
-        let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let pid = pids.find(|&pid: &u32| {
-            let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-                return false;
-            };
-            let mut links = files
-                .flatten()
-                .filter_map(|file| fs::read_link(file.path()).ok());
-            links.any(|link| link.as_os_str() == wanted.as_str())
-        })?;
-        Self::of(pid).ok()
+        let has_it = |process: &Process| {
+            let mut files = process.fd().into_iter().flatten().flatten();
+            files.any(|file| file.target == FDTarget::Socket(inode))
+        };
+        let mut processes = all_processes().ok()?.flatten();
+        Self::of(processes.find(has_it)?.pid().cast_unsigned()).ok()
     }
 
     /// Its id.
@@ -90,48 +83,31 @@ impl ServerProcess {
     ///
     /// When it has ended, or may not be looked at.
     pub fn usage(&self) -> io::Result<Usage> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid))?;
-        let [user, system] = ticks(&stat).ok_or_else(|| io::Error::other("no times in stat"))?;
+        let process = Process::new(self.pid.cast_signed()).map_err(io::Error::other)?;
+        let stat = process.stat().map_err(io::Error::other)?;
+        let seconds = |ticks: u64| ticks as f64 / procfs::ticks_per_second() as f64;
         Ok(Usage {
             cpu_seconds: self.clock.read()?.as_secs_f64(),
-            user_seconds: user,
-            system_seconds: system,
+            user_seconds: seconds(stat.utime),
+            system_seconds: seconds(stat.stime),
             resident_bytes: resident(self.pid)?,
-            descriptors: fs::metadata(format!("/proc/{}/fd", self.pid))?.size(),
+            descriptors: process.fd_count().map_err(io::Error::other)? as u64,
             threads: Threads::of(self.pid)?.count,
         })
     }
 }
 
-/// User and system time, in seconds, of the line in `/proc/PID/stat`: fields 14 and 15; the second
-/// field may contain anything in brackets. The kernel counts in hundredths for programs, whatever
-/// its own clock is.
-fn ticks(stat: &str) -> Option<[f64; 2]> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(11);
-    let mut next = || {
-        fields
-            .next()?
-            .parse::<f64>()
-            .ok()
-            .map(|ticks| ticks / 100.0)
-    };
-    Some([next()?, next()?])
-}
-
-/// The inode of the socket that listens on an address.
+/// The inode of the socket that listens on an address' port.
 fn listener(address: SocketAddr) -> Option<u64> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    let port = format!(":{:04X}", address.port());
-    tables.into_iter().find_map(|table| {
-        let text = fs::read_to_string(table).ok()?;
-        text.lines().skip(1).find_map(|line| {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            // Local address and port, and the state: 0A listens.
-            let listens = fields.get(1)?.ends_with(&port) && *fields.get(3)? == "0A";
-            listens.then(|| fields.get(9)?.parse().ok())?
-        })
-    })
+    let tables = [procfs::net::tcp, procfs::net::tcp6];
+    let mut all = tables
+        .into_iter()
+        .filter_map(|table| table().ok())
+        .flatten();
+    let found = all.find(|entry| {
+        entry.state == TcpState::Listen && entry.local_address.port() == address.port()
+    });
+    found.map(|entry| entry.inode)
 }
 
 /// What a server held at some time of a run.
@@ -153,13 +129,6 @@ pub fn distance(length: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_found_behind_a_strange_name() {
-        let stat = "77 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 250 125 0 0";
-        assert_eq!(ticks(stat), Some([2.5, 1.25]));
-        assert_eq!(ticks("77 (a) S"), None);
-    }
 
     #[test]
     fn who_listens_is_found() -> io::Result<()> {

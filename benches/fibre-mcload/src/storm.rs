@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use fibre::net::{Shutdown, TcpStream};
 
-use crate::random::Random;
+use crate::random::stream;
 
 /// What a client does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +103,7 @@ pub struct Rogue {
 impl Rogue {
     /// Misbehaves.
     pub fn live(self) {
-        let mut random = Random::new(u64::from(self.number), 0xBAD);
+        let mut random = stream(u64::from(self.number), 0xBAD);
         while Instant::now() < self.end {
             // That the server does not bear with it is no failure.
             match self.misbehave(&mut random) {
@@ -113,7 +114,7 @@ impl Rogue {
     }
 
     /// Does one harmful thing.
-    fn misbehave(&self, random: &mut Random) -> io::Result<()> {
+    fn misbehave(&self, random: &mut Rng) -> io::Result<()> {
         let stream = TcpStream::connect_timeout(&self.server, PATIENCE)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -166,12 +167,12 @@ impl Rogue {
 
     /// Announces a value, sends some of it, and breaks the connection: by a reset, or half of it in
     /// peace.
-    fn kill(&self, mut stream: &TcpStream, random: &mut Random) -> io::Result<()> {
+    fn kill(&self, mut stream: &TcpStream, random: &mut Rng) -> io::Result<()> {
         let header = format!("set {} 0 0 {LARGE}\r\n", self.key());
         stream.write_all(header.as_bytes())?;
-        let some = vec![b'y'; random.below(LARGE as u32) as usize];
+        let some = vec![b'y'; random.usize(..LARGE)];
         stream.write_all(&some)?;
-        match random.below(3) {
+        match random.u32(..3) {
             0 => stream.set_linger(Some(Duration::ZERO)),
             1 => stream.shutdown(Shutdown::Write),
             _ => Ok(()),

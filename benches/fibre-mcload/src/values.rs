@@ -7,7 +7,7 @@
 //! or cut, by its bytes.
 
 use crate::distribution::Distribution;
-use crate::random::{Random, mix, unit};
+use crate::random::{mix, stream, unit};
 
 /// Bytes of version and mark.
 pub const LEAST: usize = 8;
@@ -49,9 +49,9 @@ impl Values {
     #[must_use]
     pub fn new(length: Distribution, most: usize, seed: u64) -> Self {
         let most = most.clamp(LEAST, MOST);
-        let mut random = Random::new(seed, u64::MAX);
+        let mut random = stream(seed, u64::MAX);
         let words = (PLACES + most).div_ceil(8);
-        let pool = (0..words).flat_map(|_| random.word().to_le_bytes());
+        let pool = (0..words).flat_map(|_| random.u64(..).to_le_bytes());
         Self {
             pool: pool.collect(),
             length,

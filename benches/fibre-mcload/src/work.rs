@@ -5,8 +5,9 @@
 //! ones have been answered. Its latency counts from that time, so that the wait of those that a
 //! slow answer keeps from being sent is not left out (Tene's "coordinated omission").
 
+use fastrand::Rng;
+
 use crate::distribution::Distribution;
-use crate::random::Random;
 
 /// What a connection does.
 #[derive(Debug)]
@@ -44,16 +45,16 @@ pub(crate) struct Schedule {
     /// What stretches gaps to the mean that the rate asks for.
     stretch: f64,
     /// What they follow from, apart from all else: the times are the same whatever the answers are.
-    random: Random,
+    random: Rng,
 }
 
 impl Schedule {
     /// Times from `begin` on with gaps of this shape, and of this mean in nanoseconds.
     #[must_use]
-    pub(crate) fn new(begin: u64, gap: Distribution, mean: f64, mut random: Random) -> Self {
+    pub(crate) fn new(begin: u64, gap: Distribution, mean: f64, mut random: Rng) -> Self {
         let stretch = mean / gap.mean();
         // Connections do not begin together.
-        let first = random.unit() * mean;
+        let first = random.f64() * mean;
         Self {
             next: begin as f64 + first,
             gap,
@@ -70,7 +71,7 @@ impl Schedule {
 
     /// Goes on to the one after it.
     pub(crate) fn advance(&mut self) {
-        self.next += self.gap.quantile(self.random.unit()) * self.stretch;
+        self.next += self.gap.quantile(self.random.f64()) * self.stretch;
     }
 }
 
@@ -102,6 +103,7 @@ impl Pace {
 mod tests {
     use super::*;
     use crate::distribution::ETC_GAP;
+    use crate::random::stream;
 
     #[test]
     fn times_have_the_mean_that_was_asked_for() {
@@ -110,7 +112,7 @@ mod tests {
             Distribution::Exponential(1.0),
             Distribution::Fixed(3.0),
         ] {
-            let mut schedule = Schedule::new(1000, gap, 5e4, Random::new(1, 1));
+            let mut schedule = Schedule::new(1000, gap, 5e4, stream(1, 1));
             let first = schedule.next();
             assert!((1000..51_000).contains(&first));
             (0..100_000).for_each(|_| schedule.advance());
@@ -121,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_open_loop_goes_by_its_times_and_a_closed_one_by_the_clock() {
-        let schedule = Schedule::new(0, Distribution::Fixed(1.0), 100.0, Random::new(1, 1));
+        let schedule = Schedule::new(0, Distribution::Fixed(1.0), 100.0, stream(1, 1));
         let first = schedule.next();
         let mut open = Pace::Open(schedule);
         assert_eq!(open.take(first - 1), None);

@@ -1,6 +1,9 @@
 //! How much memory processes hold, and the kernel for them.
 
-use std::{fs, io};
+use std::io;
+
+use procfs::process::{MemoryMaps, Process, Status};
+use procfs::{Current as _, Meminfo};
 
 /// What a process, or several together, hold; in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,10 +25,11 @@ impl Memory {
     pub fn of_all(processes: impl IntoIterator<Item = u32>) -> io::Result<Self> {
         let mut sum = Self::default();
         for pid in processes {
-            let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-            sum.resident += field(&status, "VmRSS:")?;
-            sum.page_tables += field(&status, "VmPTE:")?;
-            sum.largest += largest(&fs::read_to_string(format!("/proc/{pid}/smaps"))?);
+            let process = process(pid)?;
+            let status = process.status().map_err(io::Error::other)?;
+            sum.resident += kibibytes(status.vmrss)?;
+            sum.page_tables += kibibytes(status.vmpte)?;
+            sum.largest += largest(&process.smaps().map_err(io::Error::other)?);
         }
         Ok(sum)
     }
@@ -37,10 +41,7 @@ impl Memory {
 ///
 /// When the process has ended, or the kernel does not say.
 pub fn resident(pid: u32) -> io::Result<u64> {
-    field(
-        &fs::read_to_string(format!("/proc/{pid}/status"))?,
-        "VmRSS:",
-    )
+    kibibytes(status(pid)?.vmrss)
 }
 
 /// The largest that the resident set of a process has been, in bytes.
@@ -49,10 +50,7 @@ pub fn resident(pid: u32) -> io::Result<u64> {
 ///
 /// When the process has ended, or the kernel does not say.
 pub fn peak_resident(pid: u32) -> io::Result<u64> {
-    field(
-        &fs::read_to_string(format!("/proc/{pid}/status"))?,
-        "VmHWM:",
-    )
+    kibibytes(status(pid)?.vmhwm)
 }
 
 /// What the kernel of this machine holds in slabs, where sockets lie, and in the
@@ -62,68 +60,54 @@ pub fn peak_resident(pid: u32) -> io::Result<u64> {
 ///
 /// When it does not say.
 pub fn kernel_memory() -> io::Result<u64> {
-    let all = fs::read_to_string("/proc/meminfo")?;
-    Ok(field(&all, "Slab:")? + field(&all, "KernelStack:")?)
+    let all = Meminfo::current().map_err(io::Error::other)?;
+    Ok(all.slab + all.kernel_stack.unwrap_or_default())
 }
 
-/// Finds a field. Its unit is always KiB.
-fn field(text: &str, name: &str) -> io::Result<u64> {
-    let value = || {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-        Some(kibibytes << 10)
-    };
-    value().ok_or_else(|| io::Error::other(format!("there is no {name}")))
+/// A process.
+pub(crate) fn process(pid: u32) -> io::Result<Process> {
+    Process::new(pid.cast_signed()).map_err(io::Error::other)
 }
 
-/// The resident part of the anonymous mapping with the largest one, of the
-/// kernel's list of mappings: a head for each, then its fields.
-fn largest(mappings: &str) -> u64 {
-    let mut anonymous = false;
-    let mut largest = 0;
-    for line in mappings.lines() {
-        if let Some(size) = line.strip_prefix("Rss:") {
-            let kibibytes = size.trim().strip_suffix(" kB").map(str::parse::<u64>);
-            if let Some(Ok(kibibytes)) = kibibytes.filter(|_| anonymous) {
-                largest = largest.max(kibibytes << 10);
-            }
-        } else if !line
-            .split_whitespace()
-            .next()
-            .is_some_and(|word| word.ends_with(':'))
-        {
-            // Addresses, rights, offset, device, inode: 0 where there is no file.
-            anonymous = line.split_whitespace().nth(4) == Some("0");
-        }
-    }
-    largest
+/// What the kernel says of a process.
+fn status(pid: u32) -> io::Result<Status> {
+    process(pid)?.status().map_err(io::Error::other)
+}
+
+/// A field of that, in bytes. A process that has ended, and waits to be collected, has none.
+fn kibibytes(field: Option<u64>) -> io::Result<u64> {
+    let there = field.map(|kibibytes| kibibytes << 10);
+    there.ok_or_else(|| io::Error::other("the process holds no memory any more"))
+}
+
+/// The resident part of the mapping with the largest one, of those that have no inode.
+fn largest(mappings: &MemoryMaps) -> u64 {
+    let anonymous = mappings.iter().filter(|mapping| mapping.inode == 0);
+    let resident = anonymous.filter_map(|mapping| mapping.extension.map.get("Rss").copied());
+    resident.max().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use procfs::FromRead as _;
+
     use super::*;
 
     #[test]
-    fn the_fields_are_found() -> io::Result<()> {
-        let status = "Name:\tx\nVmHWM:\t     900 kB\nVmRSS:\t     12 kB\nThreads:\t1\n";
-        assert_eq!(field(status, "VmRSS:")?, 12 << 10);
-        assert!(field(status, "VmPTE:").is_err());
+    fn the_largest_mapping_is_no_file() -> Result<(), procfs::ProcError> {
+        let mappings = concat!(
+            "00400000-00800000 r-xp 00000000 00:1b 77 /usr/bin/x\n",
+            "Rss:                4096 kB\n",
+            "7f0000000000-7f0100000000 rw-p 00000000 00:00 0 \n",
+            "Size:            4194304 kB\n",
+            "Rss:                  64 kB\n",
+            "VmFlags: rd wr\n",
+            "55000000-56000000 rw-p 00000000 00:00 0   [heap]\n",
+            "Rss:                  12 kB\n",
+        );
+        let mappings = MemoryMaps::from_read(mappings.as_bytes())?;
+        assert_eq!(largest(&mappings), 64 << 10);
         Ok(())
-    }
-
-    #[test]
-    fn the_largest_mapping_is_no_file() {
-        let mappings = "\
-00400000-00800000 r-xp 00000000 00:1b 77 /usr/bin/x
-Rss:                4096 kB
-7f0000000000-7f0100000000 rw-p 00000000 00:00 0
-Size:            4194304 kB
-Rss:                  64 kB
-VmFlags: rd wr
-55000000-56000000 rw-p 00000000 00:00 0   [heap]
-Rss:                  12 kB
-";
-        assert_eq!(largest(mappings), 64 << 10);
     }
 
     #[test]

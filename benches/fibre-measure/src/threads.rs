@@ -1,6 +1,8 @@
 //! The threads of a process, and how often the kernel switched them.
 
-use std::{fs, io};
+use std::io;
+
+use crate::memory::process;
 
 /// The threads of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,24 +21,19 @@ impl Threads {
     /// When the process has ended.
     pub fn of(pid: u32) -> io::Result<Self> {
         let mut all = Self::default();
-        for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+        for task in process(pid)?.tasks().map_err(io::Error::other)? {
             // A thread may end between the two calls.
-            if let Ok(status) = fs::read_to_string(entry?.path().join("status")) {
+            if let Ok(status) = task.and_then(|task| task.status()) {
+                let kinds = [
+                    status.voluntary_ctxt_switches,
+                    status.nonvoluntary_ctxt_switches,
+                ];
                 all.count += 1;
-                all.switches += switches(&status);
+                all.switches += kinds.into_iter().flatten().sum::<u64>();
             }
         }
         Ok(all)
     }
-}
-
-/// The switches of a thread, of both kinds.
-fn switches(status: &str) -> u64 {
-    let fields = status.lines().filter_map(|line| line.split_once(':'));
-    let switches = fields.filter(|(name, _)| name.ends_with("voluntary_ctxt_switches"));
-    switches
-        .filter_map(|(_, count)| count.trim().parse::<u64>().ok())
-        .sum()
 }
 
 #[cfg(test)]
@@ -44,12 +41,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-
-    #[test]
-    fn both_kinds_are_added() {
-        let status = "Name:\tx\nvoluntary_ctxt_switches:\t3\nnonvoluntary_ctxt_switches:\t4\n";
-        assert_eq!(switches(status), 7);
-    }
 
     #[test]
     fn a_thread_that_sleeps_is_switched() -> io::Result<()> {

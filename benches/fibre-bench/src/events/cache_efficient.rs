@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::ensure;
+use fastrand::Rng;
 use fibre_events::{Events, Handler, Report};
 
 use super::check;
-use crate::random::Random;
 
 static FORK: Handler = Handler::new("fork").time_us(1);
 static MAKE: Handler = Handler::new("A").time_us(10);
@@ -143,9 +143,9 @@ impl World {
 
     /// Makes an array, and has its halves sorted.
     fn make(self: &Arc<Self>, colour: u64, home: u64) {
-        let mut random = Random::new(colour);
+        let mut random = Rng::with_seed(colour);
         let mut half = || {
-            let numbers = (0..NUMBERS / 2).map(|_| random.draw() as u32);
+            let numbers = (0..NUMBERS / 2).map(|_| random.u32(..));
             Mutex::new(numbers.collect())
         };
         let array = Arc::new(Array {

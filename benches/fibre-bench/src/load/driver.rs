@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
 use rustix::io::Errno;
@@ -14,7 +15,7 @@ use super::failure::Failure;
 use super::plan::{Lifetime, PATIENCE, Plan};
 use super::summary::Tally;
 use crate::measure::CpuClock;
-use crate::random::Random;
+use crate::random::exponential;
 use fibre_measure::Turns;
 
 /// Events taken from the kernel by one wait.
@@ -68,7 +69,7 @@ pub(super) struct Driver<'a> {
     /// When overdue answers are looked for next.
     next_sweep: Instant,
     /// What decides when connections stall.
-    random: Random,
+    random: Rng,
 }
 
 impl<'a> Driver<'a> {
@@ -86,7 +87,7 @@ impl<'a> Driver<'a> {
             buffer: vec![0; BUFFER],
             tally: Tally::new()?,
             next_sweep: Instant::now() + SWEEP,
-            random: Random::new(SEED),
+            random: Rng::with_seed(SEED),
         };
         while driver.opening > 0 || driver.may_open(count) {
             while driver.opening < WINDOW && driver.may_open(count) {
@@ -138,7 +139,7 @@ impl<'a> Driver<'a> {
         if let (Some(stalls), Some(connection)) = (&self.plan.stalls, &mut self.connections[index])
         {
             let mean = stalls.mean.as_secs_f64();
-            let first = Duration::from_secs_f64(self.random.exponential(mean));
+            let first = Duration::from_secs_f64(exponential(&mut self.random, mean));
             connection.stall_due = Instant::now() + first;
         }
     }
@@ -253,7 +254,7 @@ impl<'a> Driver<'a> {
         connection.stalls = stalls.is_some();
         if let Some(stalls) = stalls {
             let mean = stalls.mean.as_secs_f64();
-            connection.stall_due += Duration::from_secs_f64(self.random.exponential(mean));
+            connection.stall_due += Duration::from_secs_f64(exponential(&mut self.random, mean));
         }
         let exchange = stalls.map_or(&self.plan.exchange, |stalls| &stalls.exchange);
         match connection.begin(exchange, now) {

@@ -13,8 +13,10 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
+use fastrand::Rng;
+
 use super::Program;
-use crate::random::Random;
+use crate::random::exponential;
 
 /// Share of the iterations that passes before any counts.
 const WARM_UP: f64 = 0.1;
@@ -66,10 +68,10 @@ impl Simulation {
     /// iteration.
     #[must_use]
     pub fn utilisation(&self, program: &Program, threads: usize) -> f64 {
-        let mut random = Random::new(self.seed);
+        let mut random = Rng::with_seed(self.seed);
         let cycle = program.cycle().as_secs_f64();
         let starts = (0..threads as u64).map(|number| Arrival {
-            moment: random.fraction() * cycle,
+            moment: random.f64() * cycle,
             number,
         });
         let mut arrivals: BinaryHeap<Reverse<Arrival>> = starts.map(Reverse).collect();
@@ -84,7 +86,7 @@ impl Simulation {
                 begin = arrival.moment;
             }
             end = arrival.moment;
-            let lock = &mut free_at[random.below(program.locks())];
+            let lock = &mut free_at[random.usize(..program.locks())];
             *lock =
                 lock.max(arrival.moment) + self.critical.length(program.critical(), &mut random);
             arrivals.push(Reverse(Arrival {
@@ -99,10 +101,10 @@ impl Simulation {
 
 impl Loops {
     /// The length of the next loop, in seconds.
-    fn length(self, mean: Duration, random: &mut Random) -> f64 {
+    fn length(self, mean: Duration, random: &mut Rng) -> f64 {
         match self {
             Self::Constant => mean.as_secs_f64(),
-            Self::Exponential => random.exponential(mean.as_secs_f64()),
+            Self::Exponential => exponential(random, mean.as_secs_f64()),
         }
     }
 }

@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, ensure};
 use crossbeam_utils::CachePadded;
+use fastrand::Rng;
 use fibre::sync::Mutex;
 use fibre::{Builder, Cluster, JoinHandle};
 
 use super::{Program, mva};
-use crate::random::Random;
 
 /// Iterations of each fibre that pass before any time counts.
 const WARM_UP: f64 = 5.0;
@@ -106,11 +106,11 @@ impl Setting {
         cluster: &Cluster,
         contests: &[Arc<Contest>],
     ) -> anyhow::Result<Vec<JoinHandle<()>>> {
-        let mut seeds = Random::new(self.seed);
+        let mut seeds = Rng::with_seed(self.seed);
         let mut fibres = Vec::new();
         for contest in contests {
             for _ in 0..contest.threads {
-                let (contest, random) = (Arc::clone(contest), Random::new(seeds.draw()));
+                let (contest, random) = (Arc::clone(contest), seeds.fork());
                 let fibre = Builder::new().spawn_in(cluster, move || contest.contend(random));
                 fibres.push(fibre.context("starting a fibre")?);
             }
@@ -159,11 +159,11 @@ impl Contest {
     }
 
     /// The life of a fibre.
-    fn contend(&self, mut random: Random) {
-        fibre::sleep(self.program.cycle().mul_f64(random.fraction()));
+    fn contend(&self, mut random: Rng) {
+        fibre::sleep(self.program.cycle().mul_f64(random.f64()));
         while !self.over.load(Ordering::Relaxed) {
             self.spend(self.program.outside());
-            if let Some(lock) = random.one_of(&self.locks) {
+            if let Some(lock) = random.choice(&self.locks) {
                 let _held = lock.lock();
                 self.spend(self.program.critical());
             }

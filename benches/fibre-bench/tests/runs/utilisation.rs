@@ -233,7 +233,8 @@ fn fibres_on_virtual_cores_are_in_their_loops() -> anyhow::Result<()> {
     let program = symmetric(2)?;
     let setting = Setting {
         processors: 2,
-        window: 100 * MILLISECOND,
+        // Long enough for a thread that a busy machine keeps waiting.
+        window: 500 * MILLISECOND,
         seed: 1,
     };
     let threads = [1, 3, 12];

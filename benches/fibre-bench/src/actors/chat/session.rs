@@ -96,9 +96,9 @@ impl Session {
     /// Sends what the user writes to a group or to a friend. A user without either writes nothing.
     fn write(&mut self, context: &Context<'_, Self>) {
         let random = &mut self.user.random;
-        let prefers_group = (random.below(100) as u64) < self.all.chat.to_groups;
-        let group = random.one_of(&self.user.groups).copied();
-        let friend = random.one_of(&self.user.friends).copied();
+        let prefers_group = random.u64(..100) < self.all.chat.to_groups;
+        let group = random.choice(&self.user.groups).copied();
+        let friend = random.choice(&self.user.friends).copied();
         match (group, friend) {
             (Some(group), None) => self.write_to_group(group),
             (Some(group), _) if prefers_group => self.write_to_group(group),
@@ -110,7 +110,7 @@ impl Session {
     /// What the user has written, decrypted.
     fn letter(&mut self) -> Letter {
         let at = Instant::now();
-        let length = 1 + self.user.random.below(self.all.chat.length);
+        let length = self.user.random.usize(1..=self.all.chat.length.max(1));
         let mut text = vec![b'a' + (self.number % 26) as u8; length];
         self.number += 1;
         // Once for the user, once for the session.
@@ -185,7 +185,7 @@ impl Actor for Session {
             Event::Begin => {
                 // Users do not all write at the same time.
                 let period = self.all.chat.period;
-                let part = self.user.random.below(1 << 20) as f64 / f64::from(1 << 20);
+                let part = self.user.random.f64();
                 self.timer = Some(context.after(period.mul_f64(part), Event::Write));
             }
             // One that was under way when the timer was dropped comes too late.

@@ -1,7 +1,8 @@
 //! Users as the random numbers make them: friends, groups, and those that they have blocked.
 
+use fastrand::Rng;
+
 use super::plan::Chat;
-use crate::random::Random;
 
 /// What a session knows of its user.
 #[derive(Debug, Clone)]
@@ -13,14 +14,14 @@ pub(super) struct User {
     /// The users that the user wants no messages from, in rising order.
     pub(super) blocked: Box<[u32]>,
     /// Where the user's random numbers begin.
-    pub(super) random: Random,
+    pub(super) random: Rng,
 }
 
 impl User {
     /// The user of this number.
     pub(super) fn new(chat: &Chat, id: u32) -> Self {
         let own = id as usize;
-        let mut random = Random::new(chat.seed ^ (u64::from(id) << 32));
+        let mut random = Rng::with_seed(chat.seed ^ (u64::from(id) << 32));
         let ids = |numbers: Vec<usize>| numbers.into_iter().map(|number| number as u32).collect();
         Self {
             id,
@@ -39,9 +40,9 @@ impl User {
 
 /// Up to `most` different numbers below `limit`, without `but`, in rising order. How many is
 /// random, too.
-fn some(random: &mut Random, most: usize, limit: usize, but: Option<usize>) -> Vec<usize> {
-    let count = random.below(most + 1);
-    let mut numbers: Vec<usize> = (0..count).map(|_| random.below(limit)).collect();
+fn some(random: &mut Rng, most: usize, limit: usize, but: Option<usize>) -> Vec<usize> {
+    let count = random.usize(..=most);
+    let mut numbers: Vec<usize> = (0..count).map(|_| random.usize(..limit.max(1))).collect();
     numbers.retain(|&number| Some(number) != but);
     numbers.sort_unstable();
     numbers.dedup();

@@ -82,7 +82,7 @@ pub(crate) struct Contender {
     index: usize,
     /// Its iterations.
     iterations: u64,
-    /// Its random numbers: xorshift.
+    /// Its random numbers: xorshift, as in the programs of peers in other languages.
     random: u64,
     /// What its work has come to.
     x: u64,
