@@ -39,13 +39,11 @@ struct Arguments {
     /// Print views as JSON, one in a line; with --once one.
     #[arg(long)]
     json: bool,
-    /// How long the process may take to answer, as 500ms or 30s.
+    /// How long the process may take to answer and to read the names of its functions, as 500ms or
+    /// 30s.
     #[arg(long, default_value = "30s", value_parser = humantime::parse_duration)]
     patience: Duration,
 }
-
-/// How long `--once` waits for the names of functions, once all else is there.
-const NAMES: Duration = Duration::from_secs(3);
 
 /// The time that `--once` counts over, at least.
 const INTERVAL_US: u64 = 500_000;
@@ -101,18 +99,14 @@ fn next(source: &mut Source, patience: Duration) -> Result<Snapshot> {
 }
 
 /// One view, with a look at the fibres, over some time. A process that has not read the names of
-/// its functions by then, as the machine is busy, is shown without them.
+/// its functions when `patience` ends, as the machine is busy, is shown without them.
 fn once(mut source: Source, name: &str, patience: Duration) -> Result<View> {
     let begun = Instant::now();
     let left = || patience.saturating_sub(begun.elapsed());
     let first = next(&mut source, patience)?;
     let mut unnamed = None;
     loop {
-        let wait = match unnamed {
-            Some(_) => left().min(NAMES),
-            None => left(),
-        };
-        let now = match (next(&mut source, wait), unnamed.take()) {
+        let now = match (next(&mut source, left()), unnamed.take()) {
             (Ok(now), _) => now,
             (Err(_), Some(before)) => return Ok(View::new(name, &first, before)),
             (Err(error), None) => return Err(error),

@@ -265,7 +265,7 @@ fn lock(file: &File) -> Result<(), Failure> {
     Err(io::Error::last_os_error().into())
 }
 
-/// A field of `/proc/PID/status`.
+/// A field of `/proc/PID/status`. Three of them are no reason for a crate.
 fn status(process: u32, field: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let found = status.lines().find_map(|line| line.strip_prefix(field))?;

@@ -25,6 +25,10 @@ const ROUNDS: u32 = 100;
 fn program() {
     let (to, from) = (bounded(1), bounded(1));
     let ping = Builder::new().name("ping").spawn(move || {
+        let helper = Builder::new()
+            .name("helper")
+            .spawn(|| fibre::sleep(Duration::from_micros(50)));
+        helper.unwrap().join().unwrap();
         for number in 0..ROUNDS {
             to.0.send(number).unwrap();
             from.1.recv().unwrap();
@@ -106,7 +110,7 @@ fn the_summary_tells_what_the_program_did() {
         "0 of \"fibre\" (1)",
         " by fibres",
         " by deadlines",
-        "spawned: 2\n",
+        "spawned: 3\n",
         "longest runs without a switch:\n",
         "\"ping\", for: channel: ",
         &format!("\"pong\", for: sleep: {ROUNDS} times"),
@@ -218,6 +222,8 @@ type End = (u64, String);
 struct Drawing {
     names: HashMap<u64, String>,
     tracks: HashSet<u64>,
+    /// The names of tracks, and the tracks that they stand below.
+    titles: HashMap<u64, (String, Option<u64>)>,
     /// Where arrows begin and end.
     begins: HashMap<u64, End>,
     ends: HashMap<u64, End>,
@@ -237,7 +243,13 @@ impl Drawing {
                         "a track comes before its parent"
                     );
                 }
-                drawing.tracks.insert(integer(descriptor, 1).unwrap());
+                let track = integer(descriptor, 1).unwrap();
+                drawing.tracks.insert(track);
+                if let Some(name) = messages(descriptor, 2).first() {
+                    let title = String::from_utf8(name.to_vec()).unwrap();
+                    let parent = integer(descriptor, 5);
+                    drawing.titles.insert(track, (title, parent));
+                }
             }
             for interned in messages(packet, 12) {
                 for name in messages(interned, 2) {
@@ -308,6 +320,35 @@ fn perfetto_gets_arrows_from_wakers_to_woken() {
     ] {
         assert!(texts.contains(text), "no {text:?}");
     }
+}
+
+#[test]
+fn tracks_of_fibres_stand_below_those_of_their_parents() {
+    if was_traced() {
+        return;
+    }
+    let folder = Folder::with_trace();
+    let drawn = folder.0.join("out.pftrace");
+    let above = |options: &[&str], fibre: &str| {
+        let output = ["-o", drawn.to_str().unwrap()];
+        assert!(
+            tool(&folder.trace(), &[&output, options].concat())
+                .status
+                .success()
+        );
+        let Drawing { titles, .. } = Drawing::read(&std::fs::read(&drawn).unwrap());
+        let mut its = titles.values().filter(|(title, _)| title.ends_with(fibre));
+        let parent = its.next().map(|(_, parent)| parent.unwrap());
+        assert!(its.next().is_none(), "each fibre has one track");
+        parent.map(|parent| titles[&parent].0.clone())
+    };
+    let helpers = above(&[], "\"helper\"").unwrap();
+    assert!(helpers.ends_with("\"ping\""), "{helpers}");
+    for fibre in ["\"ping\"", "\"pong\""] {
+        assert_eq!(above(&[], fibre).as_deref(), Some("fibres"));
+    }
+    // The parent may have no track.
+    assert_eq!(above(&["--fibres", "0"], "\"helper\""), None);
 }
 
 #[test]

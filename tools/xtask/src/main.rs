@@ -38,8 +38,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use lanes::{
-    bench, c, capi, check, ci, clients, doc, gdb, guide, header, links, loom, package, policies,
-    pollers, sanitize, stress, test,
+    arm, bench, c, capi, check, ci, clients, doc, gdb, guide, header, links, loom, package,
+    policies, pollers, sanitize, stress, test, threads,
 };
 use steps::Steps;
 use workspace::Workspace;
@@ -74,6 +74,8 @@ enum Task {
     Policies(policies::Options),
     /// The tests of I/O with every poller
     Pollers(pollers::Options),
+    /// The crates for 64-bit ARM, their suites and the web server under an emulator
+    Arm,
     /// Benchmarks: fibre-bench beside our peers, criterion for each primitive
     Bench(bench::Options),
     /// Instructions of the hot paths, compared with the kept counts; --update writes these
@@ -82,6 +84,8 @@ enum Task {
     C(c::Options),
     /// The C library and its headers, under target/capi, and checks of it
     Capi(capi::Options),
+    /// C programs that are linked with `fibre-threads` and not recompiled: their threads are fibres
+    Threads(threads::Options),
     /// What gdb says of programs that hang: needs gdb
     Gdb(gdb::Options),
     /// Unmodified clients on fibres against Debian's servers, which have to be installed
@@ -120,10 +124,12 @@ impl Task {
             Self::Stress(options) => stress::run(steps, options),
             Self::Policies(options) => policies::run(workspace, steps, options),
             Self::Pollers(options) => pollers::run(steps, options),
+            Self::Arm => arm::run(workspace, steps),
             Self::Bench(options) => bench::run(workspace, steps, options),
             Self::Instructions(options) => lanes::instructions::run(workspace, steps, options),
             Self::C(options) => c::run(workspace, steps, options),
             Self::Capi(options) => capi::run(workspace, steps, options),
+            Self::Threads(options) => threads::run(workspace, steps, options),
             Self::Gdb(options) => gdb::run(workspace, steps, options),
             Self::Clients(options) => clients::run(steps, options),
             Self::Links(options) => links::run(workspace, steps, options),

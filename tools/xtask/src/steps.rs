@@ -39,6 +39,8 @@ pub(crate) struct Steps {
     intended: Option<Duration>,
     /// Whether tests that failed run once more.
     second_chance: bool,
+    /// Whether programs of tests run after one that has failed.
+    keeps_going: bool,
 }
 
 /// One step that has ended.
@@ -61,12 +63,18 @@ impl Steps {
             budget: None,
             intended: None,
             second_chance: false,
+            keeps_going: false,
         }
     }
 
     /// Has tests that failed run once more.
     pub(crate) fn give_second_chance(&mut self) {
         self.second_chance = true;
+    }
+
+    /// Has programs of tests run after one that has failed.
+    pub(crate) fn keep_going(&mut self) {
+        self.keeps_going = true;
     }
 
     /// How many steps have ended.
@@ -137,36 +145,44 @@ impl Steps {
     }
 
     /// Runs commands of tests, a few at a time. Each is a step as in
-    /// [`run_programs`](Self::run_programs). None is begun after one has failed.
+    /// [`run_programs`](Self::run_programs). None is begun after one has failed, unless all run to
+    /// the end.
     pub(crate) fn run_side_by_side(&mut self, all: impl IntoIterator<Item = Tests>) -> Result<()> {
         let (second_chance, until) = (self.second_chance, self.until());
         let all: Vec<Tests> = all.into_iter().map(|tests| self.prepared(tests)).collect();
+        let mut failures = Failures::of(self);
         side_by_side(all, until, |ended| {
             let (title, took) = (ended.tests.title.clone(), ended.took);
             let outcome = ended
                 .judge(second_chance, until)
                 .and_then(|(verdict, failed, least)| remark(&verdict, &failed, least));
             println!("<== {title}: {}", in_seconds(took));
-            self.enter(&title, took, outcome)
-        })
+            let entered = self.enter(&title, took, outcome);
+            failures.take(entered)
+        })?;
+        failures.told()
     }
 
     /// Runs commands of tests, a few at a time, as one step.
     pub(crate) fn run_as_one(&mut self, title: &str, all: Vec<Tests>) -> Result<()> {
         let (second_chance, until) = (self.second_chance, self.until());
         let all: Vec<Tests> = all.into_iter().map(|tests| self.prepared(tests)).collect();
+        let mut failures = Failures::of(self);
         self.step(title, |_| {
             let (mut passed, mut programs, mut failed_once) = (0, 0, Vec::new());
             side_by_side(all, until, |ended| {
                 let title = ended.tests.title.clone();
                 let outcome = ended.judge(second_chance, until);
-                let (verdict, failed, least) = outcome.with_context(|| title.clone())?;
-                remark(&verdict, &failed, least).context(title)?;
-                passed += verdict.passed + failed.len() as u64;
-                programs += 1;
-                failed_once.extend(failed);
-                Ok(())
+                let outcome = outcome.and_then(|(verdict, failed, least)| {
+                    remark(&verdict, &failed, least)?;
+                    passed += verdict.passed + failed.len() as u64;
+                    programs += 1;
+                    failed_once.extend(failed);
+                    Ok(())
+                });
+                failures.take(outcome.context(title))
             })?;
+            failures.told()?;
             Ok(match &failed_once[..] {
                 [] => format!("{passed} tests passed in {programs} programs"),
                 failed => format!(
@@ -277,6 +293,43 @@ impl Steps {
             outcome,
         });
         result
+    }
+}
+
+/// Failures of programs of tests: the first ends them all, unless they run to the end.
+struct Failures {
+    to_the_end: bool,
+    all: Vec<String>,
+}
+
+impl Failures {
+    /// Begins without a failure.
+    fn of(steps: &Steps) -> Self {
+        Self {
+            to_the_end: steps.keeps_going,
+            all: Vec::new(),
+        }
+    }
+
+    /// Takes how one has ended. An error: no other one shall run.
+    fn take(&mut self, outcome: Result<()>) -> Result<()> {
+        match outcome {
+            Err(error) if self.to_the_end => {
+                println!("note: FAILED: {error:#}");
+                self.all.push(format!("{error:#}"));
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// An error with all failures, if there are any.
+    fn told(self) -> Result<()> {
+        match &self.all[..] {
+            [] => Ok(()),
+            [one] => bail!("{one}"),
+            all => bail!("{} programs failed: {}", all.len(), all.join("; ")),
+        }
     }
 }
 
@@ -399,6 +452,26 @@ mod tests {
         let all = std::iter::once(tests("sleep", "0", 1)).chain(others);
         assert!(steps.run_side_by_side(all).is_err());
         assert!(steps.entries.len() <= 4, "{}", steps.entries.len());
+    }
+
+    #[test]
+    fn all_are_begun_and_told_if_they_run_to_the_end() {
+        let mut steps = Steps::new();
+        steps.keep_going();
+        let four = || {
+            let passes = || tests("echo", "test result: ok. 1 passed;", 1);
+            let fails = |title| tests("echo", title, 1);
+            [fails("one"), passes(), fails("two"), passes()]
+        };
+        let error = steps.run_side_by_side(four()).unwrap_err().to_string();
+        assert_eq!(steps.entries.len(), 4);
+        let error_of_one_step = steps.run_as_one("all", four().into()).unwrap_err();
+        for text in [error, format!("{error_of_one_step:#}")] {
+            assert!(text.contains("2 programs failed: "), "{text}");
+            for failed in ["one", "two"] {
+                assert!(text.contains(&format!("{failed}: not a single test ran")));
+            }
+        }
     }
 
     #[test]

@@ -52,6 +52,48 @@ fn followed(file: &File, history: &History, most: usize) -> HashSet<u64> {
     all.into_iter().map(|(fibre, _)| fibre).take(most).collect()
 }
 
+/// These fibres, each with the one among them that has the track above its own: the fibre that has
+/// spawned it, or the next one up from there. Parents come before their children.
+fn below_parents(history: &History, followed: &HashSet<u64>) -> Vec<(u64, Option<u64>)> {
+    let spawns = history.wakes.iter().filter(|wake| wake.spawned);
+    let parents: HashMap<u64, u64> = spawns
+        .filter_map(|wake| match wake.waker {
+            // A damaged file may have any numbers.
+            Waker::Fibre(parent) if parent != wake.fibre => Some((wake.fibre, parent)),
+            _ => None,
+        })
+        .collect();
+    let above = |fibre: u64| {
+        let chain = std::iter::successors(Some(fibre), |fibre| parents.get(fibre).copied());
+        // No chain is longer, unless it goes round.
+        let mut chain = chain.skip(1).take(parents.len());
+        chain.find(|parent| followed.contains(parent))
+    };
+    let mut children: HashMap<Option<u64>, Vec<u64>> = HashMap::new();
+    for fibre in followed {
+        children.entry(above(*fibre)).or_default().push(*fibre);
+    }
+    for siblings in children.values_mut() {
+        siblings.sort_unstable_by_key(|fibre| std::cmp::Reverse(*fibre));
+    }
+    let mut all = Vec::new();
+    let mut rest: Vec<(u64, Option<u64>)> = Vec::new();
+    let mut next = None;
+    loop {
+        let siblings = children.remove(&next).into_iter().flatten();
+        rest.extend(siblings.map(|fibre| (fibre, next)));
+        let Some((fibre, parent)) = rest.pop() else {
+            break;
+        };
+        all.push((fibre, parent));
+        next = Some(fibre);
+    }
+    // Those that stand below each other in a circle, in a damaged file.
+    let circles = children.into_values().flatten();
+    all.extend(circles.map(|fibre| (fibre, None)));
+    all
+}
+
 /// A drawing.
 struct Scene<'a> {
     file: &'a File,
@@ -106,11 +148,10 @@ impl Scene<'_> {
             }
         }
         self.packets.track(FIBRES, PROCESS, "fibres");
-        let mut followed: Vec<_> = self.followed.iter().copied().collect();
-        followed.sort_unstable();
-        for fibre in followed {
+        for (fibre, parent) in below_parents(self.history, &self.followed) {
             let name = self.fibre(fibre);
-            self.packets.track(FIBRE + fibre, FIBRES, &name);
+            let above = parent.map_or(FIBRES, |parent| FIBRE + parent);
+            self.packets.track(FIBRE + fibre, above, &name);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::conformance::program::{Ending, Library, Program};
 use crate::lanes::capi;
 
 /// What all programs are compiled with.
-const FLAGS: [&str; 5] = ["-O2", "-g1", "-Wall", "-Wextra", "-Werror"];
+pub(crate) const FLAGS: [&str; 5] = ["-O2", "-g1", "-Wall", "-Wextra", "-Werror"];
 
 /// How long a program may run. Its own watchdog is slower: it says less.
 const PATIENCE: Duration = Duration::from_secs(25);

@@ -425,7 +425,7 @@ impl Place {
 }
 
 /// Gives `name` to a new file that `make` makes under another name beside it.
-fn replace(name: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub(crate) fn replace(name: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let file = name.file_name().context("it has no name")?;
     let new = format!(".{}.{}.new", file.to_string_lossy(), std::process::id());
     let new = name.with_file_name(new);

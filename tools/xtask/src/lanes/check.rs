@@ -19,22 +19,14 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     doc::run(steps)
 }
 
-/// What needs no build: formatting, the peers' lock file and the source rules.
+/// What needs no build: formatting and the source rules.
 pub(crate) fn without_build(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
-    format(steps)?;
+    steps.run("fmt", cargo(["fmt", "--all", "--check"]))?;
     source_rules(workspace, steps)
 }
 
 /// The manifest of peers that are a workspace of their own, and so have a lock file of their own.
 const PEERS: &str = "benches/fibre-bench/peers/actors/Cargo.toml";
-
-/// Formatting, and whether the peers' lock file knows what fibre-bench depends on: with an old one
-/// benchmarks would leave these peers out.
-fn format(steps: &mut Steps) -> Result<()> {
-    steps.run("fmt", cargo(["fmt", "--all", "--check"]))?;
-    let peers = cargo(["fetch", "--locked", "--manifest-path", PEERS]);
-    steps.run("peers: lock file", peers)
-}
 
 /// Clippy, over all that there is.
 pub(crate) fn clippy(steps: &mut Steps) -> Result<()> {
@@ -73,9 +65,12 @@ pub(crate) fn tidy(workspace: &Workspace, steps: &mut Steps, options: &Options) 
     source_rules(workspace, steps)
 }
 
-/// The source rules.
+/// The source rules, and whether the peers' lock file knows what fibre-bench depends on: with an
+/// old one benchmarks would leave these peers out.
 pub(crate) fn source_rules(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("tidy", || tidy::check(workspace))?;
+    let peers = cargo(["fetch", "--locked", "--manifest-path", PEERS]);
+    steps.run("peers: lock file", peers)?;
     edit_list(steps)
 }
 

@@ -10,8 +10,8 @@ use clap::Args;
 
 use crate::lanes::part::{self, PARTS, Part};
 use crate::lanes::{
-    bench, c, check, clients, doc, gdb, guide, header, instructions, links, loom, package,
-    policies, pollers, sanitize, test,
+    arm, bench, c, check, clients, doc, gdb, guide, header, instructions, links, loom, package,
+    policies, pollers, sanitize, test, threads,
 };
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// All rows, also of the lanes that run a part each day
     #[arg(long)]
     all: bool,
-    /// Goes on after a lane that has failed, to find all that fail in one run
+    /// Goes on after a lane or program that has failed, to find all that fail in one run
     #[arg(long)]
     keep_going: bool,
     /// The part of the day of this number, to repeat what the log of that day has
@@ -63,6 +63,9 @@ impl Options {
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
     steps.set_budget(INTENDED, Duration::from_secs(60 * options.budget_minutes));
     steps.give_second_chance();
+    if options.keep_going {
+        steps.keep_going();
+    }
     steps.check("ci: tools", || {
         for tool in TOOLS {
             require_program(tool, "`.ci/run` installs it")?;
@@ -94,19 +97,21 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     let by_turns: [(&str, &[Lane]); PARTS] = [
         ("sanitize", &[&|steps| sanitize::run(workspace, steps)]),
         (
-            "guide, clients, links",
+            "guide, clients, links, threads",
             &[
                 &|steps| guide::run(workspace, steps, &guide::Options::built()),
                 &|steps| clients::run(steps, &clients::Options::default()),
                 &|steps| links::run(workspace, steps, &links::Options::default()),
+                &|steps| threads::run(workspace, steps, &threads::Options::default()),
             ],
         ),
         (
-            "documents in release, hwloc, bench",
+            "documents in release, hwloc, bench, arm",
             &[
                 &|steps| test::documents_in_release(steps, &test::Options::default()),
                 &|steps| test::hwloc(steps),
                 &|steps| bench::run(workspace, steps, &bench::Options::smoke(turn)),
+                &|steps| arm::run(workspace, steps),
             ],
         ),
     ];

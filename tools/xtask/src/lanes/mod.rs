@@ -3,6 +3,7 @@
 //! Titles read `lane: subject`. A lane never passes over a step in silence: what it cannot run is
 //! an error, or a note in the summary where the thing to run does not exist yet.
 
+pub(crate) mod arm;
 pub(crate) mod bench;
 pub(crate) mod c;
 pub(crate) mod capi;
@@ -24,3 +25,4 @@ pub(crate) mod pollers;
 pub(crate) mod sanitize;
 pub(crate) mod stress;
 pub(crate) mod test;
+pub(crate) mod threads;

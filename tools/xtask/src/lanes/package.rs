@@ -18,7 +18,7 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// What is published, lowest first.
-const PUBLISHED: [&str; 13] = [
+pub(crate) const PUBLISHED: [&str; 13] = [
     "fibre-core",
     "fibre-sync",
     "fibre-io",

@@ -12,12 +12,13 @@ use crate::lanes::test;
 use crate::steps::Steps;
 
 /// The programs, the tests in them, and how many there are of that name: a mixture of everything,
-/// everything that one can wait on by itself, time-outs at random moments, descriptors with numbers
-/// that are used again, and actors, events and tasks.
-const SUITES: [(&str, &str, usize); 5] = [
+/// everything that one can wait on by itself, time-outs at random moments, fibres of groups that
+/// end in every way, descriptors with numbers that are used again, and actors, events and tasks.
+const SUITES: [(&str, &str, usize); 6] = [
     ("running", "suite_stress::", 1),
     ("waiting", "suite_sync_stress::", 1),
     ("objects", "suite_limits::random::", 1),
+    ("objects", "suite_ends::", 1),
     ("servers", "suite_faults::storm::", 1),
     ("behaviour", "stress::", 3),
 ];
@@ -25,7 +26,7 @@ const SUITES: [(&str, &str, usize); 5] = [
 /// How long and from where.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Seconds per test of the mixture, for all of the second suite, and per poller of the fourth
+    /// Seconds per test of the mixture, for all of the second suite, and per poller of the fifth
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// The seed of a run to repeat

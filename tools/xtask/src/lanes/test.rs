@@ -62,6 +62,9 @@ const ELSEWHERE: &str = "gdb";
 /// Which tests to run.
 #[derive(Args, Default)]
 pub(crate) struct Options {
+    /// Goes on after a program of tests that has failed
+    #[arg(long)]
+    no_fail_fast: bool,
     /// Passed to the test binaries: a name filter, --test-threads=1, …
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -245,6 +248,9 @@ fn processes(
     build: Command,
     is_run: impl Fn(&str, &str) -> bool,
 ) -> Result<Vec<Tests>> {
+    if options.no_fail_fast {
+        steps.keep_going();
+    }
     let environment = environment_of(&build);
     let mut programs = steps.build_tests(&format!("{lane}: build"), build)?;
     // Suites take longest.

@@ -25,12 +25,15 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 25] = [
+const DRAWN: [(&str, &[&str]); 26] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
     // Its examples use the facade, which knows it.
-    ("fibre-inspect", &["fibre-core", "fibre-io", FACADE]),
+    (
+        "fibre-inspect",
+        &["fibre-core", "fibre-sync", "fibre-io", FACADE],
+    ),
     (
         FACADE,
         &["fibre-core", "fibre-sync", "fibre-io", "fibre-inspect"],
@@ -61,6 +64,7 @@ const DRAWN: [(&str, &[&str]); 25] = [
         "fibre-libc",
         &["fibre-core", "fibre-io", "fibre-sync", FACADE],
     ),
+    ("fibre-threads", &["fibre-libc"]),
     ("fibre-measure", &[]),
     // One of its examples measures.
     (
@@ -95,7 +99,10 @@ const DRAWN: [(&str, &[&str]); 25] = [
     ("fibre-top", &["fibre-inspect", FACADE]),
     ("fibre-mcload", &[FACADE, "fibre-measure"]),
     ("fibre-examples", &[FACADE, "fibre-ureq"]),
-    ("fibre-services", &[FACADE, "fibre-measure"]),
+    (
+        "fibre-services",
+        &[FACADE, "fibre-hyper", "fibre-libc", "fibre-measure"],
+    ),
     ("fibre-clients", &[FACADE, "fibre-libc", "fibre-measure"]),
     // The programs in its pages.
     (
@@ -104,6 +111,7 @@ const DRAWN: [(&str, &[&str]); 25] = [
             FACADE,
             "fibre-actors",
             "fibre-events",
+            "fibre-hyper",
             "fibre-libc",
             "fibre-tasks",
         ],
