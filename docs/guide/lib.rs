@@ -24,7 +24,9 @@ pages! {
     waiting = "waiting";
     limits = "limits";
     supervisors = "supervisors";
+    scoped = "scoped";
     io = "io";
+    service = "service";
     crates = "crates";
     clients = "clients";
     async_code = "async";
@@ -43,8 +45,13 @@ pages! {
     crawler = "cookbook/crawler";
     pipeline = "cookbook/pipeline";
     udp = "cookbook/udp";
+    hedged = "cookbook/hedged";
     pthread = "cookbook/pthread";
 }
+
+#[cfg(test)]
+#[path = "beside/mod.rs"]
+mod beside;
 
 #[cfg(test)]
 mod tests {
