@@ -242,8 +242,12 @@ impl Deadlocks {
             .iter()
             .filter(|wait| may_be_stuck(wait.object.kind()));
         let aged = may_be_stuck.map(|wait| ((wait.id, wait.number), wait.age));
-        self.searches.note(aged.collect());
+        let aged = aged.collect();
         let found = self.found(Suspicion::new(&look, outside::still));
+        let cycles = self.suspicion.cycles.iter();
+        let suspected = cycles.filter(|cycle| !self.told.contains(&number(cycle)));
+        let suspected = suspected.flatten().map(|(fibre, ..)| *fibre);
+        self.searches.note(aged, suspected.collect());
         for deadlock in &found {
             match deadlock {
                 Deadlock::Cycle(fibres) => self.searches.note_told(fibres.iter().copied()),
@@ -275,6 +279,7 @@ impl Deadlocks {
             .cycles
             .iter()
             .filter(seen_twice)
+            .filter(|cycle| !self.searches.has_found(cycle.iter().map(|(id, ..)| *id)))
             .filter(|cycle| self.told.insert(number(cycle)))
             .map(|cycle| Deadlock::Cycle(cycle.iter().map(|(id, ..)| *id).collect()))
             .collect();

@@ -44,8 +44,12 @@ pub(super) struct Searches {
     judged: HashMap<(u64, u32), Duration>,
     /// The waits of the last look.
     waits: Vec<Aged>,
+    /// The fibres in cycles that the last look suspects. The next look tells them, and says more.
+    suspected: HashSet<u64>,
     /// The fibres that have been told, also for another reason.
     told: HashSet<u64>,
+    /// The fibres that a search has told.
+    found: HashSet<u64>,
     /// When the next search may begin.
     due: Instant,
     /// Whether a failure has been told.
@@ -58,17 +62,21 @@ impl Searches {
         Self {
             judged: HashMap::new(),
             waits: Vec::new(),
+            suspected: HashSet::new(),
             told: HashSet::new(),
+            found: HashSet::new(),
             due: Instant::now(),
             failed: false,
         }
     }
 
-    /// Notes the waits that a look has shown, of those that may last for ever.
-    pub(super) fn note(&mut self, waits: Vec<Aged>) {
+    /// Notes the waits that a look has shown, of those that may last for ever, and the fibres in
+    /// cycles that it suspects.
+    pub(super) fn note(&mut self, waits: Vec<Aged>, suspected: HashSet<u64>) {
         let judged = |wait: &Aged| Some((wait.0, *self.judged.get(&wait.0)?));
         self.judged = waits.iter().filter_map(judged).collect();
         self.waits = waits;
+        self.suspected = suspected;
     }
 
     /// Whether there is a wait that has never been judged.
@@ -99,12 +107,12 @@ impl Searches {
         } else {
             snapshot::find(None)
         };
-        self.judged.extend(self.waits.iter().copied());
         let stood = StuckCounts::read().paused * MOVING;
         self.due = Instant::now() + PAUSE.max(begun.elapsed() * REST).max(stood);
         match found {
-            Ok(sets) => self.fresh(numbers(sets)),
+            Ok(sets) => self.judge(numbers(sets)),
             Err(error) => {
+                self.judged.extend(self.waits.iter().copied());
                 if !std::mem::replace(&mut self.failed, true) {
                     write_error(&format!("fibre: cannot search for stuck fibres: {error}\n"));
                 }
@@ -118,9 +126,21 @@ impl Searches {
         self.told.extend(fibres);
     }
 
-    /// Keeps the sets with a fibre that has not been told, and notes them as told.
-    fn fresh(&mut self, mut sets: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
+    /// Whether a search has told all of these fibres.
+    pub(super) fn has_found(&self, fibres: impl IntoIterator<Item = u64>) -> bool {
+        fibres.into_iter().all(|fibre| self.found.contains(&fibre))
+    }
+
+    /// Keeps the sets with a fibre that has not been told, and notes them as told. A set with a
+    /// suspected fibre is left to a later search, which finds it told.
+    fn judge(&mut self, mut sets: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
         sets.retain(|set| set.iter().any(|fibre| !self.told.contains(fibre)));
+        let is_left = |set: &Vec<u64>| set.iter().any(|fibre| self.suspected.contains(fibre));
+        let (left, sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(is_left);
+        let is_judged = |((fibre, _), _): &&Aged| !left.iter().flatten().any(|id| id == fibre);
+        self.judged
+            .extend(self.waits.iter().filter(is_judged).copied());
+        self.found.extend(sets.iter().flatten().copied());
         self.note_told(sets.iter().flatten().copied());
         sets
     }
@@ -136,30 +156,53 @@ fn numbers(sets: Vec<Vec<Waiting>>) -> Vec<Vec<u64>> {
 mod tests {
     use super::*;
 
+    /// A look that suspects no cycle.
+    fn note(searches: &mut Searches, waits: Vec<Aged>) {
+        searches.note(waits, HashSet::new());
+    }
+
     #[test]
     fn a_wait_is_judged_when_it_is_old_and_again_when_it_is_much_older() {
         let mut searches = Searches::new();
         let wait = |age: u64| vec![((7, 1), Duration::from_secs(age))];
-        searches.note(wait(4));
+        note(&mut searches, wait(4));
         assert!(searches.is_pending() && !searches.is_wanted());
-        searches.note(wait(5));
+        note(&mut searches, wait(5));
         assert!(searches.is_wanted());
         searches.judged.extend(wait(5));
-        searches.note(wait(19));
+        note(&mut searches, wait(19));
         assert!(!searches.is_pending() && !searches.is_wanted());
-        searches.note(wait(20));
+        note(&mut searches, wait(20));
         assert!(searches.is_wanted());
         // Another wait of the same fibre.
-        searches.note(vec![((7, 2), Duration::from_secs(1))]);
+        note(&mut searches, vec![((7, 2), Duration::from_secs(1))]);
         assert!(searches.is_pending() && searches.judged.is_empty());
     }
 
     #[test]
     fn a_set_is_told_once() {
         let mut searches = Searches::new();
-        assert_eq!(searches.fresh(vec![vec![1, 2], vec![3]]).len(), 2);
-        assert_eq!(searches.fresh(vec![vec![1, 2], vec![4]]), [[4]]);
+        assert_eq!(searches.judge(vec![vec![1, 2], vec![3]]).len(), 2);
+        assert_eq!(searches.judge(vec![vec![1, 2], vec![4]]), [[4]]);
         searches.note_told([5, 6]);
-        assert_eq!(searches.fresh(vec![vec![5, 6], vec![6, 7]]), [[6, 7]]);
+        assert_eq!(searches.judge(vec![vec![5, 6], vec![6, 7]]), [[6, 7]]);
+    }
+
+    #[test]
+    fn a_suspected_cycle_is_left_to_the_looks() {
+        let mut searches = Searches::new();
+        let waits = [1, 2, 3, 4].map(|fibre| ((fibre, 1), Duration::from_secs(5)));
+        searches.note(waits.to_vec(), HashSet::from([1, 2]));
+        assert_eq!(searches.judge(vec![vec![1, 2, 3], vec![4]]), [[4]]);
+        assert!(searches.has_found([4]) && !searches.has_found([4, 1]));
+        assert!(
+            searches.is_wanted(),
+            "the set that was left is judged later"
+        );
+        // The next look has told the cycle.
+        searches.note_told([1, 2]);
+        note(&mut searches, waits.to_vec());
+        assert_eq!(searches.judge(vec![vec![1, 2, 3], vec![4]]), [[1, 2, 3]]);
+        assert!(!searches.is_wanted());
     }
 }
