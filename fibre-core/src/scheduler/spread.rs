@@ -14,6 +14,10 @@
 //! * a fibre that is not spawned on a processor of the cluster. It wakes a sleeping processor, one
 //!   with the fewest fibres, which runs it at once. If none sleeps, the rule of `placement` holds.
 //!
+//! Where the monitor moves nothing, as in a cluster without spare processors, thieves may take the
+//! second kind. Otherwise a fibre that runs first and keeps the processor could keep such a fibre
+//! from an idle one for ever.
+//!
 //! For all other spawns the rule of `placement` holds: the parts of a computation should run at
 //! once, and end soon. If started fibres move, numbers say little, and that rule holds for all.
 //!
@@ -62,12 +66,29 @@ impl Domain {
                 continue;
             }
             if self.queues()[best].is_asleep() {
-                return self.queues()[best].push_inbox(fibre);
+                return self.wake_for(fibre, best);
             }
             // As in `push_out`.
             self.queues()[best].unpark();
         }
         self.push_out(fibre, None, turn);
+    }
+
+    /// Queues a new fibre at a processor that is about to wake up for it: out of the reach of
+    /// thieves if the monitor frees it when another fibre comes first and keeps the processor.
+    fn wake_for(&self, fibre: Runnable, processor: usize) {
+        let queue = &self.queues()[processor];
+        if self.has_rescuer() {
+            queue.push_inbox(fibre);
+        } else {
+            // It comes before what is queued for that processor alone.
+            queue.push_shared(fibre);
+        }
+    }
+
+    /// Whether the monitor moves fibres that have not started from a processor that is kept.
+    fn has_rescuer(&self) -> bool {
+        self.has_monitor() && self.settings.max_spare.is_some_and(|count| count > 0)
     }
 
     /// The processor with the fewest fibres of those that suit: of several, the first one from
@@ -191,6 +212,29 @@ mod tests {
         assert_eq!(new, [1, 1, 0, 1], "each wakes one, the fewest first");
         assert!(!domain.shared_queues.idle.is_any());
         drop(armed);
+    }
+
+    /// A processor that wakes up may run another fibre first, and that one may keep it.
+    #[test]
+    fn what_comes_from_outside_can_be_stolen_unless_the_monitor_frees_it() {
+        for (monitor, spare, is_stolen) in [(false, 1, true), (true, 0, true), (true, 1, false)] {
+            let mut settings = Settings::from_environment();
+            settings.max_spare = Some(spare);
+            let domain = Domain::new(2, settings);
+            domain.set_has_monitor(monitor);
+            let (link, queue) = (Link::new(), &domain.queues()[1]);
+            // SAFETY: the queue has no owner, so this thread stands in for it.
+            let owner = unsafe { queue.as_owner() };
+            let armed = owner.announce(true).arm().unwrap();
+            // SAFETY: the link is queued once, and taken out below, before it goes.
+            domain.push_in(unsafe { Runnable::new(NonNull::from(&link)) }, 0);
+            drop(armed);
+            let stolen = queue.steal().node();
+            assert_eq!(stolen.is_some(), is_stolen, "{monitor}, {spare}");
+            // SAFETY: the same.
+            let left = unsafe { owner.pop() };
+            assert_eq!(left.is_some(), !is_stolen);
+        }
     }
 
     #[test]
