@@ -150,4 +150,5 @@ pub const TRACED: &[i64] = &[
     libc::SYS_mmap,
     libc::SYS_clone3,
     libc::SYS_prctl,
+    libc::SYS_close,
 ];

@@ -265,8 +265,12 @@ impl Tracer<'_> {
         self.faults
     }
 
-    /// Notes what is registered where.
+    /// Notes what is registered where. What is closed is not registered any more: its number may be
+    /// another descriptor's in a moment, and to re-arm that for the owner before would lose events.
     fn note(&mut self, number: i64, registers: &Registers) {
+        if number == libc::SYS_close {
+            self.registrations.remove(&registers.rdi);
+        }
         if number != libc::SYS_epoll_ctl {
             return;
         }
