@@ -165,7 +165,7 @@ fn a_second_signal_ends_at_once() {
     expect_deafness(&server);
     server.signal(Signal::INT);
     let (status, _) = server.outcome();
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(status.code(), Some(130), "{status}");
 }
 
 #[test]
