@@ -20,6 +20,7 @@ pub mod drops;
 pub mod process;
 pub mod program;
 pub mod random;
+mod seeker;
 pub mod sockets;
 pub mod stripped;
 pub mod terminal;
