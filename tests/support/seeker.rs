@@ -1,5 +1,5 @@
 //! Searches for stuck fibres while tests run, if `FIBRE_TEST_SEEK` asks for it: a number of
-//! milliseconds between two searches. No test leaves fibres behind that nobody can wake, so each
+//! milliseconds between two searches, or three times as long as the last one took. No test leaves fibres behind that nobody can wake, so each
 //! report is wrong, and ends the process. Children do not search: in some of them fibres are stuck
 //! on purpose.
 //!
@@ -10,7 +10,7 @@ use super::watchdog::die;
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The variable that asks for searches.
 const SEEK: &str = "FIBRE_TEST_SEEK";
@@ -62,9 +62,13 @@ extern "C" fn end() {
 
 /// Searches until the process ends.
 fn seek(between: Duration) {
+    let mut pause = between;
     loop {
-        thread::sleep(between);
-        match fibre::stuck() {
+        thread::sleep(pause);
+        let begun = Instant::now();
+        let found = fibre::stuck();
+        pause = between.max(3 * begun.elapsed());
+        match found {
             Ok(sets) if sets.is_empty() => drop(FOUND_NOTHING.fetch_add(1, Ordering::Relaxed)),
             Ok(sets) => {
                 let sets: Vec<_> = sets.iter().map(ToString::to_string).collect();
