@@ -11,6 +11,7 @@
 //! * `exit`: `pthread_exit`;
 //! * `cleanup`: what lists handlers, and goes on after them;
 //! * `about`: names, and what else is asked of a thread;
+//! * `signals`: sending signals to a thread, and waiting for them;
 //! * `programs`: starting a program, and becoming one;
 //! * `begin`: [`threads()`].
 //!
@@ -38,6 +39,8 @@ mod living;
 mod mask;
 #[cfg(not(target_feature = "crt-static"))]
 mod programs;
+#[cfg(not(target_feature = "crt-static"))]
+mod signals;
 #[cfg(not(target_feature = "crt-static"))]
 mod thread;
 

@@ -47,7 +47,7 @@ pub const WAITING: [&str; 38] = [
 pub const AS_THREADS: [&str; 4] = ["epoll_pwait", "epoll_pwait2", "epoll_wait", "sched_yield"];
 
 /// Names of calls that make a thread, or take one.
-pub const THREADS: [&str; 25] = [
+pub const THREADS: [&str; 28] = [
     "__pthread_register_cancel",
     "__pthread_unregister_cancel",
     "__pthread_unwind_next",
@@ -73,6 +73,9 @@ pub const THREADS: [&str; 25] = [
     "pthread_timedjoin_np",
     "pthread_tryjoin_np",
     "sigprocmask",
+    "sigtimedwait",
+    "sigwait",
+    "sigwaitinfo",
 ];
 
 /// Names of calls that start a program, or become one.

@@ -56,7 +56,8 @@ const CASES: &[Case] = cases! {
         clusters_have_kernel_threads threads_of_threads_are_fibres;
     masks:
         masks_are_inherited masks_do_not_reach_processors attributes_name_a_mask
-        programs_block_what_their_thread_does children_block_what_their_thread_does;
+        programs_block_what_their_thread_does children_block_what_their_thread_does
+        signals_are_sent_and_waited_for;
     crates:
         pool_of_rayon runtime_of_tokio_with_threads scope_of_crossbeam_channels;
 };

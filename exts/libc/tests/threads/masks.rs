@@ -189,3 +189,53 @@ pub(crate) fn children_block_what_their_thread_does() {
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
 }
+
+/// Waits for one of the signals of its creator's mask; returns it.
+extern "C" fn awaits_a_signal(_: *mut c_void) -> *mut c_void {
+    let (mut set, mut signal) = (MaybeUninit::uninit(), 0);
+    // SAFETY: a set and a place of this frame.
+    unsafe {
+        write(set.as_mut_ptr(), now());
+        assert_eq!(libc::sigwait(set.as_ptr(), &raw mut signal), 0);
+    }
+    ptr::without_provenance_mut(signal as usize)
+}
+
+/// What is sent to a thread that blocks it, and waits for it, reaches it if `main` blocks it, too.
+pub(crate) fn signals_are_sent_and_waited_for() {
+    let sent = bit(libc::SIGUSR2);
+    blocking(sent, || {
+        let (mut thread, mut result) = (0, ptr::null_mut());
+        let (mut set, mut info) = (
+            MaybeUninit::uninit(),
+            MaybeUninit::<libc::siginfo_t>::zeroed(),
+        );
+        let moment = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 1_000_000,
+        };
+        // SAFETY: places of this frame, and a thread that is joined once.
+        unsafe {
+            write(set.as_mut_ptr(), sent);
+            let none = libc::sigtimedwait(set.as_ptr(), info.as_mut_ptr(), &raw const moment);
+            let error = std::io::Error::last_os_error();
+            assert_eq!((none, error.raw_os_error()), (-1, Some(libc::EAGAIN)));
+            if fibre::in_fibre() {
+                // `main` would be ended by it.
+                assert_eq!(
+                    libc::pthread_kill(libc::pthread_self(), libc::SIGUSR2),
+                    libc::ESRCH
+                );
+                return;
+            }
+            let start = awaits_a_signal;
+            let (place, nothing) = (&raw mut thread, ptr::null_mut());
+            assert_eq!(libc::pthread_create(place, ptr::null(), start, nothing), 0);
+            assert_eq!(libc::pthread_kill(thread, 65), libc::EINVAL);
+            assert_eq!(libc::pthread_kill(thread, libc::SIGUSR1), libc::ESRCH);
+            assert_eq!(libc::pthread_kill(thread, libc::SIGUSR2), 0);
+            assert_eq!(libc::pthread_join(thread, &raw mut result), 0);
+        }
+        assert_eq!(result.addr(), libc::SIGUSR2 as usize);
+    });
+}
