@@ -2,8 +2,8 @@
 //!
 //! A processor blocks all signals that may come at any time, and goes on doing so: handlers must
 //! not run on the stacks of fibres. So the mask of a thread that is a fibre is a word in its
-//! record. It has its creator's at first, and says what the threads and programs block that it starts. It
-//! lets nothing in. The mask of the thread of `main` is the kernel's.
+//! record. It has its creator's at first, and says what the threads and programs block that it
+//! starts. It lets nothing in. The mask of the thread of `main` is the kernel's.
 //!
 //! The runtime asks the kernel by instruction, so its own changes of masks do not come here.
 

@@ -1,10 +1,10 @@
 //! Starting a program, and becoming one: which signals it blocks.
 //!
 //! A program inherits what the kernel thread blocks that starts it, and processors block all
-//! signals that may come at any time. So a fibre's programs would be deaf to SIGTERM. They get the mask of
-//! the caller instead ([`mask::of_caller`]): a fibre that is a thread of the program has one, and
-//! the others that of the program where its first cluster was started. In a forked child the
-//! runtime has set it already.
+//! signals that may come at any time. So a fibre's programs would be deaf to SIGTERM. They get the
+//! mask of the caller instead ([`mask::of_caller`]): a fibre that is a thread of the program has
+//! one, and the others that of the program where its first cluster was started. In a forked child
+//! the runtime has set it already.
 //!
 //! * `posix_spawn` takes it as an attribute, unless the caller's attributes say which.
 //! * `exec` has no such thing: the kernel thread blocks what the caller does for the time of the

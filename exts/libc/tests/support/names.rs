@@ -97,7 +97,7 @@ pub const PROGRAMS: [&str; 14] = [
 ];
 
 /// Names of calls on locks of `pthread`, and on semaphores.
-pub const LOCKS: [&str; 25] = [
+pub const LOCKS: [&str; 26] = [
     "pthread_barrier_destroy",
     "pthread_barrier_init",
     "pthread_barrier_wait",
@@ -116,6 +116,7 @@ pub const LOCKS: [&str; 25] = [
     "pthread_rwlock_rdlock",
     "pthread_rwlock_timedrdlock",
     "pthread_rwlock_timedwrlock",
+    "pthread_rwlock_tryrdlock",
     "pthread_rwlock_unlock",
     "pthread_rwlock_wrlock",
     "pthread_spin_lock",

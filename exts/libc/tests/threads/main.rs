@@ -48,9 +48,9 @@ const CASES: &[Case] = cases! {
         absurd_stacks_are_refused thread_per_connection many_threads_at_once
         children_are_waited_for;
     c_threads:
-        results_are_joined handles_know_the_caller joins_are_refused joins_have_limits
+        results_are_joined handles_know_the_caller joins_are_refused tries_do_not_refuse_a_join joins_have_limits
         detached_threads_free_themselves exits_from_deep_within values_of_keys_end
-        names_by_prctl calls_that_name_a_thread default_attributes names_reach_shared_libraries;
+        names_by_prctl calls_that_name_a_thread default_attributes writers_are_preferred names_reach_shared_libraries;
     kernel_threads:
         plain_stretches_start_kernel_threads attributes_ask_for_the_kernel
         clusters_have_kernel_threads threads_of_threads_are_fibres;
