@@ -57,7 +57,7 @@
 //! | `events` | `epoll_wait` |
 //! | `parker`, `thread_locals` | the word that std parks a thread by; the memory of its thread-locals |
 //! | `start` | `install` |
-//! | `threads` | threads of a program as fibres |
+//! | `threads` | threads of a program as fibres; programs that these start |
 //! | `library` | waiting for child processes, threads and names of hosts |
 //! | `time` | sleeping, yielding |
 //! | `futex` | `syscall`, and in it `futex` |

@@ -24,17 +24,35 @@ impl Next {
 
     /// The function.
     pub(crate) fn function(&self) -> *mut c_void {
+        let found = self.find();
+        if found.is_null() {
+            abort_with(format_args!("the C library has no {:?}", self.name));
+        }
+        found
+    }
+
+    /// The function; null if this C library is too old to have it.
+    pub(crate) fn find(&self) -> *mut c_void {
         let mut found = self.found.load(Ordering::Relaxed);
         if found.is_null() {
             // SAFETY: a name.
             found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-            if found.is_null() {
-                abort_with(format_args!("the C library has no {:?}", self.name));
-            }
             self.found.store(found, Ordering::Relaxed);
         }
         found
     }
+}
+
+/// Executes a program that is looked for where `PATH` says.
+pub(crate) static EXECVPE: Next = Next::of(c"execvpe");
+
+/// Executes a program that is open.
+pub(crate) static FEXECVE: Next = Next::of(c"fexecve");
+
+/// Finds what a forked child calls, as it must not look for a name.
+pub(crate) fn find_for_children() {
+    EXECVPE.function();
+    FEXECVE.function();
 }
 
 /// Calls the C library's own function of this name.

@@ -1,6 +1,8 @@
 //! [`install`], and what it checks.
 
 use crate::entry::{is_open, open};
+#[cfg(not(target_feature = "crt-static"))]
+use crate::next;
 use crate::{parker, thread_locals};
 use fibre_core::internal::once_blocks_fibres;
 use rustix::time::Timespec;
@@ -53,6 +55,8 @@ pub unsafe fn install() {
     }
     thread_locals::find();
     once_blocks_fibres();
+    #[cfg(not(target_feature = "crt-static"))]
+    next::find_for_children();
     open();
 }
 

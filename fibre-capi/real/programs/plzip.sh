@@ -2,6 +2,7 @@
 package=plzip version=1.12-3
 archive=plzip_1.12.orig.tar.xz
 sha256=7e170d78ed245e293405d5c62aa33b79b19c133cf6fff7642f7326df8cda5f51
+needs=lzlib.h
 what="compressor in C++, 8 threads"
 
 build() {

@@ -28,11 +28,10 @@
 
 use crate::sys::current;
 use crate::sys::plain_thread::PlainThread;
-use crate::sys::signal_mask::SignalMask;
+use crate::sys::signal_mask::{self, SignalMask};
 use crate::sys::stderr;
 use crate::sys::unusual;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
@@ -82,14 +81,9 @@ pub(crate) fn install() -> io::Result<()> {
     static INSTALLED: OnceLock<i32> = OnceLock::new();
     refuse_if_forked()?;
     let result = INSTALLED.get_or_init(|| {
-        let mut blocked = MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: room for a set; the handler is async-signal-safe, see the module text.
-        unsafe {
-            if libc::pthread_sigmask(libc::SIG_SETMASK, ptr::null(), blocked.as_mut_ptr()) == 0 {
-                let _ = BLOCKED.set(Blocked::new(blocked.assume_init()));
-            }
-            libc::pthread_atfork(None, None, Some(in_child))
-        }
+        let _ = BLOCKED.set(Blocked::new(signal_mask::blocked()));
+        // SAFETY: the handler is async-signal-safe, see the module text.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) }
     });
     match result {
         0 => Ok(()),
@@ -108,8 +102,7 @@ unsafe extern "C" fn in_child() {
     let own = OWN.get().and_then(|own| own());
     current::set(ptr::null(), ptr::null());
     if let Some(blocked) = own.map(set_of).or(BLOCKED.get().map(|blocked| blocked.set)) {
-        // SAFETY: a set.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, ptr::null_mut()) };
+        signal_mask::block(&blocked);
     }
 }
 
@@ -188,7 +181,7 @@ fn hear_until_exec() {
     let own = OWN.get().and_then(|own| own());
     if let Some(blocked) = own.map(set_of).or(BLOCKED.get().map(|blocked| blocked.set)) {
         current::set_hears(true);
-        set_mask(&blocked);
+        signal_mask::block(&blocked);
     }
 }
 
@@ -240,7 +233,7 @@ pub fn with_signals_of_program<R>(f: impl FnOnce() -> R) -> R {
 /// ```
 pub fn take_signals_of_program() {
     if let Some(blocked) = BLOCKED.get().filter(|_| !blocks_signals()) {
-        set_mask(&blocked.set);
+        signal_mask::block(&blocked.set);
     }
 }
 
@@ -249,14 +242,8 @@ pub fn take_signals_of_program() {
 /// and its threads must not get them then.
 pub(crate) fn hear_signals_of_program() {
     if let Some(blocked) = BLOCKED.get().filter(|_| OWN.get().is_none()) {
-        set_mask(&blocked.set);
+        signal_mask::block(&blocked.set);
     }
-}
-
-/// Blocks these signals on the calling thread, and no others.
-fn set_mask(blocked: &libc::sigset_t) {
-    // SAFETY: a set.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked, ptr::null_mut()) };
 }
 
 /// Starts a kernel thread that gets signals as the program does, wherever it is started: see

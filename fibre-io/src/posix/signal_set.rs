@@ -1,11 +1,14 @@
 //! Sets of signals as words, and the mask of a kernel thread.
 
+use crate::posix::syscall::syscall;
 use std::ffi::c_int;
-use std::mem;
 use std::ptr;
 
 /// The last signal.
 pub const LAST: c_int = 64;
+
+/// The signals that the C library has for itself, which it lets nobody block.
+const LIBRARYS: u64 = bit(32) | bit(33);
 
 /// The bit of a signal.
 pub const fn bit(signal: c_int) -> u64 {
@@ -46,20 +49,21 @@ pub unsafe fn write(set: *mut libc::sigset_t, signals: u64) {
 
 /// What the calling thread blocks.
 pub fn blocked() -> u64 {
-    // SAFETY: a set of our own; all zeros is one.
-    unsafe {
-        let mut set: libc::sigset_t = mem::zeroed();
-        libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut set);
-        read(&raw const set)
-    }
+    change(libc::SIG_BLOCK, None)
 }
 
 /// Makes the calling thread block these signals, and no others.
 pub fn block(signals: u64) {
-    // SAFETY: a set of our own; all zeros is one.
-    unsafe {
-        let mut set: libc::sigset_t = mem::zeroed();
-        write(&raw mut set, signals);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut());
-    }
+    change(libc::SIG_SETMASK, Some(signals & !LIBRARYS));
+}
+
+/// Changes what the calling kernel thread blocks; what it has blocked before. By instruction:
+/// `fibre-libc` defines the C library's name, which may be about a mask of the fibre's.
+fn change(how: c_int, signals: Option<u64>) -> u64 {
+    let set: *const u64 = signals.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let mut before = 0;
+    let size = size_of::<u64>();
+    // Sets of this frame: it cannot fail.
+    let _ = syscall!(SYS_rt_sigprocmask, how, set, &raw mut before, size).here();
+    before
 }

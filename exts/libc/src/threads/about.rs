@@ -7,7 +7,7 @@ use crate::next::call_next;
 use fibre_core::internal::warn;
 use fibre_io::posix::syscall::syscall;
 use libc::{pthread_t, sched_param};
-use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_ulong};
 use std::sync::Once;
 
 /// The thread of ours with this handle.
@@ -176,8 +176,6 @@ refused! {
     pthread_setaffinity_np(_size: usize, _cpus: *const libc::cpu_set_t) => libc::ESRCH;
     pthread_getcpuclockid(_place: *mut libc::clockid_t) => libc::ESRCH;
     pthread_setschedprio(priority: c_int) => if priority == 0 { 0 } else { libc::ENOTSUP };
-    pthread_kill(signal: c_int) => if signal == 0 { 0 } else { libc::ESRCH };
-    pthread_sigqueue(_signal: c_int, _value: *mut c_void) => libc::ESRCH;
     pthread_cancel() => refuse_to_cancel();
 }
 

@@ -1,5 +1,7 @@
 //! What a program asks for with a thread's attributes, and whether a fibre can have it.
 
+use crate::next::Next;
+use fibre_io::posix::signal_set;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -117,6 +119,27 @@ unsafe fn read_from(attributes: *const libc::pthread_attr_t) -> Result<Wanted, K
         stack_size,
         is_detached: detached == libc::PTHREAD_CREATE_DETACHED,
     })
+}
+
+/// The signals that the attributes have the thread block; `None`: those that its creator blocks.
+///
+/// # Safety
+///
+/// As for [`read()`].
+pub(super) unsafe fn mask(attributes: *const libc::pthread_attr_t) -> Option<u64> {
+    /// The function, which C libraries have since glibc 2.32.
+    static NEXT: Next = Next::of(c"pthread_attr_getsigmask_np");
+    let next = NEXT.find();
+    if attributes.is_null() || next.is_null() {
+        return None;
+    }
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: this is the function's type; the caller's attributes, and a place of this frame.
+    unsafe {
+        let ask: unsafe extern "C" fn(*const libc::pthread_attr_t, *mut libc::sigset_t) -> c_int =
+            std::mem::transmute(next);
+        (ask(attributes, set.as_mut_ptr()) == 0).then(|| signal_set::read(set.as_ptr()))
+    }
 }
 
 /// Whether the attributes name the CPUs that the thread may run on. Without that the C library

@@ -3,6 +3,8 @@
 use crate::entry::make_fibres;
 use crate::start::install;
 use fibre_core::Cluster;
+#[cfg(not(target_feature = "crt-static"))]
+use fibre_core::internal::block_in_children;
 use fibre_core::internal::{abort_with, warn};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,9 +42,9 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 /// scheduling policy, for CPUs, or for memory of the program as its stack is one, too; the first
 /// of each kind is reported on standard error.
 ///
-/// A thread that is a fibre has a guarded stack of the size that it asks for, and the signal mask
-/// of a processor. If there is no memory for its stack when it begins, the process ends with a
-/// word.
+/// A thread that is a fibre has a guarded stack of the size that it asks for, and a signal mask of
+/// its own, which what it starts inherits; no signal is handled there. If there is no memory for
+/// its stack when it begins, the process ends with a word.
 ///
 /// # Errors
 ///
@@ -64,6 +66,9 @@ pub unsafe fn threads() -> io::Result<()> {
     WANTED.store(true, Ordering::Relaxed);
     // SAFETY: passed on.
     unsafe { install() };
+    // Before there are threads of the runtime that would hear what only `main` is to hear.
+    #[cfg(not(target_feature = "crt-static"))]
+    block_in_children(super::mask::in_child);
     // SAFETY: passed on.
     let cluster =
         Cluster::default_cluster_or(|| unsafe { Cluster::builder().own_thread_locals() })?;

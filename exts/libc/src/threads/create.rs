@@ -1,13 +1,14 @@
 //! `pthread_create`.
 
-use super::attributes::{KernelOnly, read};
+use super::attributes::{self, KernelOnly, read};
 use super::begin::begin_when_created;
 use super::living::{Routine, count_ended, count_new, counted};
+use super::mask;
 use super::thread::{PROGRAM, Thread};
 use crate::entry::{is_open, makes_fibres};
 use crate::errno;
 use crate::next::call_next;
-use fibre_core::internal::{EmbeddedFibre, has_own_thread_locals, warn};
+use fibre_core::internal::{EmbeddedFibre, blocks_signals, has_own_thread_locals, warn};
 use fibre_core::{Builder, Cluster};
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -38,11 +39,16 @@ unsafe extern "C" fn pthread_create(
         return create(start, argument);
     };
     // SAFETY: the caller's attributes.
+    let asked = unsafe { attributes::mask(attributes) };
+    // SAFETY: the caller's attributes.
     let wanted = match unsafe { read(attributes) } {
         Ok(wanted) => wanted,
         Err(what) => {
             tell(what);
-            return counted(routine, argument, |start, argument| {
+            // What the C library would take from the creator, and a processor blocks too much.
+            let is_inherited = asked.is_none() && blocks_signals();
+            let blocked = is_inherited.then(mask::of_caller);
+            return counted(routine, argument, blocked, |start, argument| {
                 create(Some(start), argument)
             });
         }
@@ -51,7 +57,8 @@ unsafe extern "C" fn pthread_create(
         return libc::EAGAIN;
     }
     let number = errno::get();
-    let record = Thread::new(start, argument, wanted.is_detached);
+    let blocked = asked.unwrap_or_else(mask::of_caller);
+    let record = Thread::new(start, argument, wanted.is_detached, blocked);
     // SAFETY: the caller's place, and its wish.
     let created = unsafe { embed(record, wanted.stack_size, thread) };
     errno::set(number);

@@ -52,6 +52,10 @@ unsafe fn wait_for(thread: &Thread, result: Place, patience: Patience) -> c_int 
             Patience::Within(_) => libc::EDEADLK,
         };
     }
+    // Without a claim, even for a moment: a caller that joins meanwhile would be refused.
+    if matches!(patience, Patience::None) && thread.is_open() && thread.fibre().ending().is_none() {
+        return libc::EBUSY;
+    }
     if !thread.claim_join() {
         return libc::EINVAL;
     }

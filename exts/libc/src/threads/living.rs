@@ -4,6 +4,7 @@
 //! A thread of the kernel's has a value of a key, so that its end is noticed however it comes; so
 //! has a fibre that ends after `main`. The value's destructor lets those of the program go first.
 
+use fibre_io::posix::signal_set;
 use libc::pthread_key_t;
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -63,15 +64,22 @@ fn end_process() {
 struct Work {
     start: Routine,
     argument: *mut c_void,
+    /// The signals that it blocks, if not those of the kernel thread that makes it.
+    blocked: Option<u64>,
 }
 
 /// Makes a thread of the kernel's by `create`, and counts it. Returns an error number.
 pub(super) fn counted(
     start: Routine,
     argument: *mut c_void,
+    blocked: Option<u64>,
     create: impl FnOnce(Routine, *mut c_void) -> c_int,
 ) -> c_int {
-    let work = Box::into_raw(Box::new(Work { start, argument }));
+    let work = Box::into_raw(Box::new(Work {
+        start,
+        argument,
+        blocked,
+    }));
     count_new();
     let error = create(run, work.cast());
     if error != 0 {
@@ -85,7 +93,13 @@ pub(super) fn counted(
 /// Runs the work of such a thread.
 unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
     // SAFETY: made by `counted`, for this call.
-    let Work { start, argument } = *unsafe { Box::from_raw(work.cast::<Work>()) };
+    let work = *unsafe { Box::from_raw(work.cast::<Work>()) };
+    let Work {
+        start, argument, ..
+    } = work;
+    if let Some(blocked) = work.blocked {
+        signal_set::block(blocked);
+    }
     if !set(1) {
         count_ended();
     }

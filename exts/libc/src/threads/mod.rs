@@ -4,12 +4,15 @@
 //! * `living`: how many threads there are, and the end of the process after `main`;
 //! * `thread`: a fibre that the program takes for a thread, and its handle;
 //! * `attributes`: what a program asks for, and whether a fibre can have it;
+//! * `mask`: the signals that a thread blocks;
 //! * `create`: `pthread_create`;
 //! * `join`: waiting for the end of a thread, and giving that up;
 //! * `handler`: a handler of `pthread_cleanup_push` in C;
 //! * `exit`: `pthread_exit`;
 //! * `cleanup`: what lists handlers, and goes on after them;
 //! * `about`: names, and what else is asked of a thread;
+//! * `signals`: sending signals to a thread, and waiting for them;
+//! * `programs`: starting a program, and becoming one;
 //! * `begin`: [`threads()`].
 //!
 //! A static executable has none of these names, as there is no other `pthread_create` to be called.
@@ -32,6 +35,12 @@ mod handler;
 mod join;
 #[cfg(not(target_feature = "crt-static"))]
 mod living;
+#[cfg(not(target_feature = "crt-static"))]
+mod mask;
+#[cfg(not(target_feature = "crt-static"))]
+mod programs;
+#[cfg(not(target_feature = "crt-static"))]
+mod signals;
 #[cfg(not(target_feature = "crt-static"))]
 mod thread;
 

@@ -20,7 +20,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// What all threads that are fibres have in common.
 pub(super) static PROGRAM: Program = Program {
@@ -57,6 +57,8 @@ pub(crate) struct Thread {
     claim: AtomicU8,
     /// Its name, up to a zero.
     name: [AtomicU8; NAME],
+    /// The signals that it blocks, a bit for each. Its own; relaxed, as a handler may change it.
+    blocked: AtomicU64,
     /// What it has returned. Its own, until it has ended.
     result: Cell<*mut c_void>,
     /// Where its first frame is, which `pthread_exit` goes back to; null before and after. Its own.
@@ -72,13 +74,19 @@ pub(crate) struct Thread {
 unsafe impl Sync for Thread {}
 
 impl Thread {
-    /// A thread that runs `start(argument)`.
-    pub(super) fn new(start: Start, argument: *mut c_void, detached: bool) -> Box<Self> {
+    /// A thread that runs `start(argument)`, and blocks these signals.
+    pub(super) fn new(
+        start: Start,
+        argument: *mut c_void,
+        detached: bool,
+        blocked: u64,
+    ) -> Box<Self> {
         Box::new(Self {
             start,
             argument,
             claim: AtomicU8::new(if detached { DETACHED } else { OPEN }),
             name: [const { AtomicU8::new(0) }; NAME],
+            blocked: AtomicU64::new(blocked),
             result: Cell::new(ptr::null_mut()),
             frame: Cell::new(ptr::null_mut()),
             cleanup: Cell::new(ptr::null_mut()),
@@ -196,6 +204,16 @@ impl Thread {
     /// Its innermost cleanup handler of C.
     pub(super) fn cleanup(&self) -> &Cell<*mut Handler> {
         &self.cleanup
+    }
+
+    /// The signals that it blocks.
+    pub(super) fn blocked(&self) -> u64 {
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    /// Makes these signals its mask.
+    pub(super) fn block(&self, signals: u64) {
+        self.blocked.store(signals, Ordering::Relaxed);
     }
 
     /// Gives it a name, which fits.

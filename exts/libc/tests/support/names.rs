@@ -47,7 +47,7 @@ pub const WAITING: [&str; 38] = [
 pub const AS_THREADS: [&str; 4] = ["epoll_pwait", "epoll_pwait2", "epoll_wait", "sched_yield"];
 
 /// Names of calls that make a thread, or take one.
-pub const THREADS: [&str; 23] = [
+pub const THREADS: [&str; 28] = [
     "__pthread_register_cancel",
     "__pthread_unregister_cancel",
     "__pthread_unwind_next",
@@ -68,13 +68,36 @@ pub const THREADS: [&str; 23] = [
     "pthread_setname_np",
     "pthread_setschedparam",
     "pthread_setschedprio",
+    "pthread_sigmask",
     "pthread_sigqueue",
     "pthread_timedjoin_np",
     "pthread_tryjoin_np",
+    "sigprocmask",
+    "sigtimedwait",
+    "sigwait",
+    "sigwaitinfo",
+];
+
+/// Names of calls that start a program, or become one.
+pub const PROGRAMS: [&str; 14] = [
+    "execl",
+    "execle",
+    "execlp",
+    "execv",
+    "execve",
+    "execveat",
+    "execvp",
+    "execvpe",
+    "fexecve",
+    "pidfd_spawnp",
+    "popen",
+    "posix_spawn",
+    "posix_spawnp",
+    "system",
 ];
 
 /// Names of calls on locks of `pthread`, and on semaphores.
-pub const LOCKS: [&str; 25] = [
+pub const LOCKS: [&str; 26] = [
     "pthread_barrier_destroy",
     "pthread_barrier_init",
     "pthread_barrier_wait",
@@ -93,6 +116,7 @@ pub const LOCKS: [&str; 25] = [
     "pthread_rwlock_rdlock",
     "pthread_rwlock_timedrdlock",
     "pthread_rwlock_timedwrlock",
+    "pthread_rwlock_tryrdlock",
     "pthread_rwlock_unlock",
     "pthread_rwlock_wrlock",
     "pthread_spin_lock",

@@ -1,6 +1,7 @@
 //! `pthread_create` and its kin, called as C does.
 
 use libc::{pthread_attr_t, pthread_t};
+use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -31,6 +32,14 @@ unsafe extern "C" {
     ) -> c_int;
     fn pthread_sigqueue(thread: pthread_t, signal: c_int, value: *mut c_void) -> c_int;
     fn pthread_cancel(thread: pthread_t) -> c_int;
+    fn pthread_rwlock_timedwrlock(
+        lock: *mut libc::pthread_rwlock_t,
+        time: *const libc::timespec,
+    ) -> c_int;
+    fn pthread_rwlockattr_setkind_np(
+        attributes: *mut libc::pthread_rwlockattr_t,
+        kind: c_int,
+    ) -> c_int;
 }
 
 /// A number as a pointer.
@@ -141,6 +150,29 @@ pub(crate) fn joins_are_refused() {
         assert_eq!(libc::pthread_detach(thread), libc::EINVAL);
         flag.store(true, Ordering::Release);
         assert_eq!(joiner.join().unwrap(), Ok(7));
+    }
+}
+
+/// A caller that only tries does not keep another one from joining.
+pub(crate) fn tries_do_not_refuse_a_join() {
+    for _ in 0..50 {
+        let (flag, joined) = (AtomicBool::new(false), AtomicBool::new(false));
+        let thread = create_waiting(&flag);
+        thread::scope(|scope| {
+            let joiner = scope.spawn(|| {
+                let result = join(thread);
+                joined.store(true, Ordering::Release);
+                result
+            });
+            // SAFETY: a thread that runs until the flag is set, which is after this.
+            let tried = || unsafe { pthread_tryjoin_np(thread, ptr::null_mut()) };
+            while (0..1000).all(|_| tried() != libc::EINVAL) {
+                assert!(!joined.load(Ordering::Acquire), "the join has been refused");
+                thread::yield_now();
+            }
+            flag.store(true, Ordering::Release);
+            assert_eq!(joiner.join().unwrap(), Ok(7));
+        });
     }
 }
 
@@ -393,6 +425,78 @@ extern "C" fn needs_room(argument: *mut c_void) -> *mut c_void {
 /// A thread without attributes has the C library's usual stack.
 pub(crate) fn default_attributes() {
     assert_eq!(join(create(needs_room, 5)), Ok(5));
+}
+
+/// Takes the lock that its argument leads to, to read, and gives it back.
+extern "C" fn reads(lock: *mut c_void) -> *mut c_void {
+    // SAFETY: its creator's.
+    unsafe {
+        assert_eq!(libc::pthread_rwlock_rdlock(lock.cast()), 0);
+        assert_eq!(libc::pthread_rwlock_unlock(lock.cast()), 0);
+    }
+    pointer(1)
+}
+
+/// The same if that is possible at once; what the attempt returned.
+extern "C" fn tries_to_read(lock: *mut c_void) -> *mut c_void {
+    // SAFETY: its creator's.
+    unsafe {
+        let error = libc::pthread_rwlock_tryrdlock(lock.cast());
+        if error == 0 {
+            libc::pthread_rwlock_unlock(lock.cast());
+        }
+        pointer(error as usize)
+    }
+}
+
+/// Waits for the lock for a while, to write.
+extern "C" fn gives_up(lock: *mut c_void) -> *mut c_void {
+    // SAFETY: its creator's, and a time of this frame.
+    unsafe {
+        let mut time = MaybeUninit::<libc::timespec>::zeroed();
+        libc::clock_gettime(libc::CLOCK_REALTIME, time.as_mut_ptr());
+        let mut time = time.assume_init();
+        time.tv_sec += 1;
+        let error = pthread_rwlock_timedwrlock(lock.cast(), &raw const time);
+        if error == 0 {
+            libc::pthread_rwlock_unlock(lock.cast());
+        }
+        pointer(error as usize)
+    }
+}
+
+/// A writer that waits keeps readers out, until it gives up.
+pub(crate) fn writers_are_preferred() {
+    // SAFETY: attributes and a lock that are initialised first; threads that end before it does.
+    unsafe {
+        let mut attributes = MaybeUninit::uninit();
+        let lock = UnsafeCell::new(libc::PTHREAD_RWLOCK_INITIALIZER);
+        libc::pthread_rwlockattr_init(attributes.as_mut_ptr());
+        assert_eq!(pthread_rwlockattr_setkind_np(attributes.as_mut_ptr(), 2), 0);
+        assert_eq!(
+            libc::pthread_rwlock_init(lock.get(), attributes.as_ptr()),
+            0
+        );
+        let argument = lock.get().expose_provenance();
+        assert_eq!(libc::pthread_rwlock_rdlock(lock.get()), 0);
+        let writer = create(gives_up, argument);
+        while join(create(tries_to_read, argument)) != Ok(libc::EBUSY as usize) {
+            thread::yield_now();
+        }
+        let reader = create(reads, argument);
+        assert_eq!(join(writer), Ok(libc::ETIMEDOUT as usize));
+        assert_eq!(join(reader), Ok(1));
+        assert_eq!(join(create(tries_to_read, argument)), Ok(0));
+        assert_eq!(libc::pthread_rwlock_unlock(lock.get()), 0);
+        // The writer itself hears that it must not read.
+        assert_eq!(libc::pthread_rwlock_wrlock(lock.get()), 0);
+        let another = create(gives_up, argument);
+        thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(libc::pthread_rwlock_rdlock(lock.get()), libc::EDEADLK);
+        assert_eq!(libc::pthread_rwlock_unlock(lock.get()), 0);
+        assert_eq!(join(another), Ok(0));
+        libc::pthread_rwlock_destroy(lock.get());
+    }
 }
 
 /// What a shared library calls, it finds by name: among what the program and its libraries define.

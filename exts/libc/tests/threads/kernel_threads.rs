@@ -56,8 +56,16 @@ extern "C" fn is_no_fibre(_: *mut c_void) -> *mut c_void {
     ptr::without_provenance_mut(usize::from(!fibre::in_fibre()))
 }
 
-/// Creates a thread with attributes that `change` has changed, and joins it.
+/// Whether a thread with attributes that `change` has changed is no fibre.
 fn runs_without_fibre(change: impl FnOnce(*mut libc::pthread_attr_t)) -> bool {
+    with_attributes(is_no_fibre, change) == 1
+}
+
+/// What a thread returns that has attributes that `change` has changed.
+pub(crate) fn with_attributes(
+    run: extern "C" fn(*mut c_void) -> *mut c_void,
+    change: impl FnOnce(*mut libc::pthread_attr_t),
+) -> usize {
     let (mut attributes, mut thread) = (MaybeUninit::uninit(), 0);
     let mut result = ptr::null_mut();
     // SAFETY: attributes that are initialised first, and a thread that is joined once.
@@ -65,27 +73,31 @@ fn runs_without_fibre(change: impl FnOnce(*mut libc::pthread_attr_t)) -> bool {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         change(attributes.as_mut_ptr());
         let nothing = ptr::null_mut();
-        let error =
-            libc::pthread_create(&raw mut thread, attributes.as_ptr(), is_no_fibre, nothing);
+        let error = libc::pthread_create(&raw mut thread, attributes.as_ptr(), run, nothing);
         assert_eq!(error, 0);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         assert_eq!(libc::pthread_join(thread, &raw mut result), 0);
     }
-    result.addr() == 1
+    result.addr()
+}
+
+/// Makes a thread's attributes name the CPUs that the caller may run on.
+pub(crate) fn ask_for_cpus(attributes: *mut libc::pthread_attr_t) {
+    let mut cpus = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: attributes, and a set of this frame.
+    unsafe {
+        assert_eq!(libc::sched_getaffinity(0, size, cpus.as_mut_ptr()), 0);
+        assert_eq!(
+            pthread_attr_setaffinity_np(attributes, size, cpus.as_ptr()),
+            0
+        );
+    }
 }
 
 pub(crate) fn attributes_ask_for_the_kernel() {
     for _ in 0..2 {
-        // SAFETY: attributes, and the CPUs that the caller may run on.
-        assert!(runs_without_fibre(|attributes| unsafe {
-            let mut cpus = MaybeUninit::<libc::cpu_set_t>::zeroed();
-            let size = size_of::<libc::cpu_set_t>();
-            assert_eq!(libc::sched_getaffinity(0, size, cpus.as_mut_ptr()), 0);
-            assert_eq!(
-                pthread_attr_setaffinity_np(attributes, size, cpus.as_ptr()),
-                0
-            );
-        }));
+        assert!(runs_without_fibre(ask_for_cpus));
         let mut memory = vec![0_u8; 1 << 20];
         let start = memory.as_mut_ptr();
         // SAFETY: attributes, and memory that is there until the thread has been joined.

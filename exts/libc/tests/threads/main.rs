@@ -8,6 +8,7 @@
 //! * `c_threads`: `pthread_create` and its kin, called as C does;
 //! * `kernel_threads`: what stays a kernel thread, and says so;
 //! * `crates`: pools and executors of others;
+//! * `masks`: the signals that a thread blocks, and what it starts;
 //! * `many`: ten thousand threads at once;
 //! * `run`: how a run begins.
 
@@ -17,6 +18,7 @@ mod c_threads;
 mod crates;
 mod kernel_threads;
 mod many;
+mod masks;
 mod run;
 mod std_threads;
 
@@ -46,12 +48,16 @@ const CASES: &[Case] = cases! {
         absurd_stacks_are_refused thread_per_connection many_threads_at_once
         children_are_waited_for;
     c_threads:
-        results_are_joined handles_know_the_caller joins_are_refused joins_have_limits
+        results_are_joined handles_know_the_caller joins_are_refused tries_do_not_refuse_a_join joins_have_limits
         detached_threads_free_themselves exits_from_deep_within values_of_keys_end
-        names_by_prctl calls_that_name_a_thread default_attributes names_reach_shared_libraries;
+        names_by_prctl calls_that_name_a_thread default_attributes writers_are_preferred names_reach_shared_libraries;
     kernel_threads:
         plain_stretches_start_kernel_threads attributes_ask_for_the_kernel
         clusters_have_kernel_threads threads_of_threads_are_fibres;
+    masks:
+        masks_are_inherited masks_do_not_reach_processors attributes_name_a_mask
+        programs_block_what_their_thread_does children_block_what_their_thread_does
+        signals_are_sent_and_waited_for;
     crates:
         pool_of_rayon runtime_of_tokio_with_threads scope_of_crossbeam_channels;
 };

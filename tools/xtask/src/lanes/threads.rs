@@ -11,6 +11,8 @@
 //! linked with the system's library only, with the shared library, and with the archive. The others
 //! are clauses of POSIX that hold with the system's threads ([`super::c`]): those of [`FAMILIES`],
 //! but for what is [`REFUSED`].
+//!
+//! With `--real`, programs that nobody here wrote are linked instead, by the script [`REAL`].
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -29,6 +31,9 @@ use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// The package, and what its libraries are called.
 const NAME: &str = "fibre-threads";
+
+/// The script that fetches, builds and links programs of others, and says what it does.
+const REAL: &str = "fibre-capi/real/linked";
 
 /// The program that says what its calls block.
 const WAITS: &str = "exts/threads/tests/waits.c";
@@ -54,23 +59,30 @@ const FAMILIES: [&str; 9] = [
     "barrier", "cond", "exit", "keys", "mutex", "once", "rwlock", "sem", "spin",
 ];
 
+/// Clauses of other families: about the signals that threads and programs block, and wait for.
+const OTHERS: [&str; 11] = [
+    "io/started_programs_block_what_their_thread_does",
+    "io/started_programs_hear_of_signals",
+    "io/starting_programs_lets_nothing_in",
+    "threads/each_signal_is_taken_once",
+    "threads/fork_lets_nothing_in",
+    "threads/masks_are_inherited",
+    "threads/sigtimedwait_gives_up_in_the_end",
+    "threads/sigwait_lets_others_run",
+    "threads/sigwait_needs_no_descriptor",
+    "threads/sigwait_takes_what_ends_programs",
+    "threads/sigwaitinfo_tells_of_the_signal",
+];
+
 /// Words in programs, or titles of programs, with clauses that do not hold, and why.
-const REFUSED: [(&str, &str); 4] = [
+const REFUSED: [(&str, &str); 2] = [
     (
         "pthread_cancel(",
         "a thread that is a fibre is not cancelled",
     ),
     (
-        "rwlock/preferred_writer_keeps_new_readers_out",
-        "a writer that waits in our table keeps no reader out",
-    ),
-    (
         "keys/rounds_end",
         "the end of a fibre's block calls destructors for more rounds",
-    ),
-    (
-        "exit/exec_in_a_thread_hears_of_signals",
-        "a processor lets no signals in, and the new program inherits that",
     ),
 ];
 
@@ -83,7 +95,14 @@ pub(crate) struct Options {
     /// How many programs run at a time
     #[arg(long, default_value_t = 4)]
     workers: usize,
-    /// Parts of the paths of the programs to run; all, if none is named
+    /// Links programs of others instead, those of `fibre-capi/real/programs`, and writes the table
+    #[arg(long)]
+    real: bool,
+    /// With --real: runs each program once, and writes no table
+    #[arg(long, requires = "real")]
+    check: bool,
+    /// Parts of the paths of the programs to run, or names of programs of others; all, if none is
+    /// named
     programs: Vec<String>,
 }
 
@@ -109,6 +128,12 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         build.arg("-Clink-arg=-Wl,-z,nodelete");
         steps.run("threads: libraries", build)?;
         steps.check("threads: install", || place.fill(workspace))?;
+    }
+    if options.real {
+        return steps.run(
+            "threads: programs of others",
+            place.real(workspace, options),
+        );
     }
     steps.check("threads: what calls block", || {
         let source = workspace.root().join(WAITS);
@@ -153,7 +178,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
 fn is_for_us(program: &Program) -> Result<bool> {
     let (text, title) = (fs::read_to_string(&program.path)?, program.title());
     let is_refused = |(word, _): &(&str, &str)| text.contains(word) || title == *word;
-    let is_chosen = FAMILIES.contains(&program.family.as_str());
+    let is_chosen = FAMILIES.contains(&program.family.as_str()) || OTHERS.contains(&title.as_str());
     let holds = program.is_for(Library::System) && program.own && !program.is_cpp();
     Ok(is_chosen && holds && !REFUSED.iter().any(is_refused))
 }
@@ -279,6 +304,15 @@ impl Place {
             Ok(fs::write(new, package)?)
         })?;
         Ok(self.prefix.display().to_string())
+    }
+
+    /// The command that links programs of others, and compares what they do.
+    fn real(&self, workspace: &Workspace, options: &Options) -> Command {
+        let mut real = Command::new(workspace.root().join(REAL));
+        real.env("FIBRE_CAPI", &self.prefix);
+        real.args(options.check.then_some("--check"));
+        real.args(&options.programs);
+        real
     }
 
     /// Compiles a program to an object, as it is.
