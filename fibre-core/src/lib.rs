@@ -97,6 +97,7 @@ pub mod internal {
         config::pollers::POLLERS,
         config::settings::{switch, variable},
         config::trace_setting::TraceSetting,
+        fibre::director::{Director, Then},
         fibre::labels::LabelLine,
         fibre::{ControlBlock, FibreReport, Viewer},
         frames::initialisers::once_blocks_fibres,
@@ -118,7 +119,8 @@ pub mod internal {
         processor::exit::{exit, exit_in_place},
         processor::os_thread::{cpu_time, has_addresses, limit},
         processor::{
-            ProcessorLocal, Turn, WakeHints, fetch_all, spread_next_spawn, with_processor_local,
+            ProcessorLocal, Turn, WakeHints, fetch_all, spread_next_spawn, with_director,
+            with_processor_local,
         },
         spawn::detached::tell_of_unseen_panic,
         spawn::ending::{end_own_thread, end_own_thread_locals, has_own_thread_locals},

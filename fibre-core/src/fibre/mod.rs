@@ -12,6 +12,7 @@
 //! * `bindings`: scoped values, which fibres inherit;
 //! * `local_table`: fibre-local values by key;
 //! * `switch_hooks`: functions of the program that are called at each switch;
+//! * `director`: what decides for a cluster under test;
 //! * `cancel_batch`, `cancel_group`: how fibres are cancelled, and which of them together.
 
 pub mod activity_word;
@@ -20,6 +21,7 @@ pub(crate) mod block_cache;
 pub(crate) mod cancel_batch;
 pub(crate) mod cancel_group;
 mod control_block;
+pub(crate) mod director;
 mod fibre_list;
 mod fibre_list_ref;
 pub(crate) mod labels;

@@ -10,6 +10,7 @@
 //! run on the processor's own stack, between two fibres, so they cannot leave it.
 
 use super::ControlBlock;
+use super::director::{Director, MaybeDirector};
 use crate::sync::thread_mutex::Mutex;
 use crate::sys::stderr;
 use std::fmt;
@@ -142,17 +143,32 @@ impl fmt::Debug for SwitchedFibre<'_> {
 
 /// The hooks of a cluster, or of one that is to be built.
 #[derive(Clone, Default)]
-pub(crate) struct HookList(Arc<[Arc<dyn SwitchHooks>]>);
+pub(crate) struct HookList {
+    /// What is called at each switch.
+    hooks: Arc<[Arc<dyn SwitchHooks>]>,
+    /// What decides for the cluster.
+    director: MaybeDirector,
+}
 
 impl HookList {
-    /// Whether there are none.
+    /// Whether there are none, and no director.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.hooks.is_empty() && self.director.is_none()
+    }
+
+    /// What decides for the cluster, if anything does.
+    pub(crate) fn director(&self) -> Option<&Arc<dyn Director>> {
+        self.director.as_ref()
+    }
+
+    /// Has this one decide.
+    pub(crate) fn set_director(&mut self, director: Arc<dyn Director>) {
+        self.director = Some(director);
     }
 
     /// Adds one at the end.
     pub(crate) fn push(&mut self, hooks: Arc<dyn SwitchHooks>) {
-        self.0 = self.0.iter().cloned().chain([hooks]).collect();
+        self.hooks = self.hooks.iter().cloned().chain([hooks]).collect();
     }
 
     /// The hooks of the process, and these behind them. From now on none are installed.
@@ -162,26 +178,27 @@ impl HookList {
         if process.hooks.is_empty() {
             return self;
         }
-        Self(process.hooks.iter().chain(&*self.0).cloned().collect())
+        let hooks = process.hooks.iter().chain(&*self.hooks).cloned().collect();
+        Self { hooks, ..self }
     }
 
     /// Calls the hooks of a fibre that is about to run.
     pub(crate) fn switch_in(&self, block: &ControlBlock) {
         let fibre = SwitchedFibre::new(block, false);
-        call(|| self.0.iter().for_each(|hooks| hooks.switch_in(&fibre)));
+        call(|| self.hooks.iter().for_each(|hooks| hooks.switch_in(&fibre)));
     }
 
     /// Calls the hooks of a fibre that has left its stack.
     pub(crate) fn switch_out(&self, block: &ControlBlock, reason: SwitchReason) {
         let fibre = SwitchedFibre::new(block, reason == SwitchReason::Ends);
         let out = |hooks: &Arc<dyn SwitchHooks>| hooks.switch_out(&fibre, reason);
-        call(|| self.0.iter().rev().for_each(out));
+        call(|| self.hooks.iter().rev().for_each(out));
     }
 }
 
 impl fmt::Debug for HookList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HookList").field(&self.0.len()).finish()
+        f.debug_tuple("HookList").field(&self.hooks.len()).finish()
     }
 }
 

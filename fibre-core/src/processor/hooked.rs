@@ -13,13 +13,22 @@ use crate::stack::context::Action;
 use crate::sys::stderr;
 
 /// Calls the hooks of a cluster, and tells another recorder.
-struct Hooked<'a, R> {
+pub(super) struct Hooked<'a, R> {
     processor: &'a Processor,
     hooks: &'a HookList,
     inner: &'a R,
 }
 
-impl<R> Hooked<'_, R> {
+impl<'a, R> Hooked<'a, R> {
+    /// The one of this processor.
+    pub(super) fn new(processor: &'a Processor, inner: &'a R) -> Self {
+        Self {
+            processor,
+            hooks: &processor.domain.hooks,
+            inner,
+        }
+    }
+
     /// Calls hooks, with a note that this is done.
     fn call(&self, hooks: impl FnOnce(&HookList)) {
         self.processor.call_state.in_hook.set(true);
@@ -60,7 +69,7 @@ impl<R: TraceSink> TraceSink for Hooked<'_, R> {
 }
 
 /// What an action is to hooks.
-fn reason_of(action: Action) -> SwitchReason {
+pub(super) fn reason_of(action: Action) -> SwitchReason {
     match action {
         Action::Yield | Action::MakeWay => SwitchReason::Yields,
         Action::Park | Action::ParkAtHome | Action::Hold => SwitchReason::Waits,
@@ -73,6 +82,9 @@ impl Processor {
     /// The run loop of a processor in a cluster with switch hooks.
     #[inline(never)]
     pub(super) fn run_hooked(&self) {
+        if let Some(director) = self.domain.hooks.director() {
+            return self.run_directed(&**director);
+        }
         match self.begin_track() {
             Some(track) => self.run_between_hooks(&*track),
             None => self.run_between_hooks(&NoTrace),
@@ -81,11 +93,7 @@ impl Processor {
 
     /// The same, with what records events.
     pub(super) fn run_between_hooks(&self, inner: &impl TraceSink) {
-        self.run_with(&Hooked {
-            processor: self,
-            hooks: &self.domain.hooks,
-            inner,
-        });
+        self.run_with(&Hooked::new(self, inner));
     }
 
     /// Whether the processor calls a switch hook.

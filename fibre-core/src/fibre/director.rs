@@ -1,0 +1,52 @@
+//! What decides for a cluster under test.
+//!
+//! A cluster of one processor leaves little to chance: which of the ready fibres runs next, where a
+//! fibre gives way, and what happens once nothing is ready. A *director* decides these. It is given
+//! to the cluster when that is built, as switch hooks are, and the processor then runs a loop of its
+//! own (`processor/directed.rs`): clusters without a director pay nothing.
+//!
+//! The clock is no part of it. A director that wants another one replaces the C library's
+//! `clock_gettime`, which all of this crate reads the time by, and finds itself again by
+//! [`with_director`](crate::internal::with_director).
+
+use super::switch_hooks::SwitchReason;
+use crate::wait::wait_object::WaitObject;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Decides for a cluster under test.
+///
+/// The cluster's processor calls all of these on its own thread, between two fibres; only
+/// [`gives_way`](Self::gives_way) is called by a running fibre. They must not block for long, nor
+/// panic.
+pub trait Director: Any + Send + Sync {
+    /// Which of the ready fibres runs next: a place in `ready`, which has their numbers, and is not
+    /// empty. They are in the order in which a processor without a director would run them.
+    fn choose(&self, ready: &[u64]) -> usize;
+
+    /// Whether the running fibre gives way here, at a call that could have blocked and did not have
+    /// to, or at a [`yield_point`](crate::internal::yield_point). Asked only while others are ready.
+    fn gives_way(&self) -> bool;
+
+    /// The fibre with this number has left its stack, for this reason, to wait for that.
+    fn left(&self, fibre: u64, reason: SwitchReason, awaited: Option<WaitObject>);
+
+    /// Another thread has made a fibre ready.
+    fn woken_from_outside(&self);
+
+    /// Nothing is ready, and the earliest deadline of a fibre is this one.
+    fn nothing_ready(&self, next: Option<Instant>) -> Then;
+}
+
+/// What a processor does that has nothing to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It looks again, and fires what the clock says is due: the director has changed something.
+    Looks,
+    /// It sleeps until another thread wakes it.
+    Sleeps,
+}
+
+/// The director of a cluster, if it has one.
+pub(crate) type MaybeDirector = Option<Arc<dyn Director>>;
