@@ -81,17 +81,22 @@ impl Processor {
         let recorder = Directed { director, inner };
         let mut choice = Choice::default();
         loop {
-            let first = match self.take_successor() {
-                Some(successor) => {
-                    recorder.succeeds(&successor);
-                    successor
-                }
-                None => match self.next_by(director) {
-                    Some(fibre) => fibre,
-                    None => return,
-                },
+            let successor = self.take_successor();
+            if let Some(successor) = &successor {
+                recorder.succeeds(successor);
+            }
+            // Its spawner has been promised that a new one runs at once.
+            let is_fixed = successor.as_ref().is_some_and(|it| !it.has_started());
+            let Some(first) = successor.or_else(|| self.next_by(director)) else {
+                return;
             };
-            let fibre = self.choose(director, first, &mut choice);
+            choice.ready.push(first);
+            if !is_fixed {
+                // SAFETY: between two fibres.
+                let others = std::iter::from_fn(|| unsafe { self.own().pop() });
+                choice.ready.extend(others);
+            }
+            let fibre = self.choose(director, &mut choice);
             let chosen = self.execute(NextRun::by_the_loop(fibre), &recorder);
             debug_assert!(chosen.is_none(), "these fibres are no threads");
         }
@@ -142,17 +147,16 @@ impl Processor {
         }
     }
 
-    /// Has the director choose between `first` and all others that are ready.
-    fn choose(&self, director: &dyn Director, first: Runnable, choice: &mut Choice) -> Runnable {
+    /// Has the director choose, and queues the fibres that it has not chosen.
+    fn choose(&self, director: &dyn Director, choice: &mut Choice) -> Runnable {
         let Choice { ready, numbers } = choice;
-        ready.push(first);
-        // SAFETY: between two fibres.
-        ready.extend(std::iter::from_fn(|| unsafe { self.own().pop() }));
         numbers.clear();
         numbers.extend(ready.iter().map(Runnable::id));
         let place = director.choose(numbers).min(ready.len() - 1);
         let chosen = ready.remove(place);
-        ready.drain(..).for_each(|other| self.own().push_local(other));
+        ready
+            .drain(..)
+            .for_each(|other| self.own().push_local(other));
         chosen
     }
 
