@@ -61,6 +61,10 @@ impl Failure {
                 let words = format!("fibre {fibre} has moved to another cluster");
                 (outside(&words), true)
             }
+            Verdict::Unseen(fibre) => {
+                let words = format!("fibre {fibre} has failed, and nobody joins it");
+                (words, false)
+            }
             Verdict::Woken => (outside("another thread has woken a fibre"), true),
             Verdict::Stuck => {
                 let words = "a fibre does not switch: it computes, or blocks the thread";

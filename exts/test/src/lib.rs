@@ -32,7 +32,9 @@
 //! # Schedules
 //!
 //! A [`Schedule`] chooses who goes on at each *switch point*: where a fibre waits, yields, ends, or
-//! makes a call that could have made it wait. All follows from a seed. A failed run prints a line
+//! makes a call that could have made it wait: takes a lock or a permit, sends, receives, selects. A
+//! fibre that wakes or spawns another goes on until its own next switch point; [`switch_point`] adds
+//! some. All follows from a seed. A failed run prints a line
 //! that repeats it:
 //!
 //! ```text
@@ -79,6 +81,38 @@ mod trace;
 pub use builder::{Builder, Report};
 pub use schedule::Schedule;
 pub use sim::Sim;
+
+use fibre_core::internal::yield_point;
+
+/// A switch point where the runtime has none: other fibres may run here, if the schedule says so.
+/// For places between two accesses of what is no lock, such as an atomic. Outside of a run it is a
+/// place where a fibre that has run for long lets others run. Blocks nothing.
+///
+/// ```
+/// use fibre_test::{Schedule, Sim, switch_point};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+///
+/// let lost = std::panic::catch_unwind(|| {
+///     Sim::builder().seeds(100).schedule(Schedule::random()).run(|_| {
+///         let count = Arc::new(AtomicU32::new(0));
+///         let adders = [(); 2].map(|()| {
+///             let count = Arc::clone(&count);
+///             fibre::spawn(move || {
+///                 let before = count.load(Ordering::Relaxed);
+///                 switch_point();
+///                 count.store(before + 1, Ordering::Relaxed);
+///             })
+///         });
+///         adders.into_iter().for_each(|adder| adder.join().unwrap());
+///         assert_eq!(count.load(Ordering::Relaxed), 2);
+///     })
+/// });
+/// assert!(lost.is_err());
+/// ```
+pub fn switch_point() {
+    yield_point();
+}
 
 /// Runs a test once, with the defaults of [`Sim::builder`]: in order, with the seed 0. Blocks the
 /// thread.

@@ -6,6 +6,7 @@ use crate::schedule::Schedule;
 use crate::sim::Sim;
 use crate::stage::Stage;
 use fibre_core::{Cluster, JoinHandle};
+use fibre_sync::selection::parts::ask_directors;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -45,14 +46,18 @@ pub(crate) struct Outcome {
 pub(crate) fn run_once(settings: Settings, test: &Test) -> Outcome {
     let stage = Stage::new(settings.schedule, settings.seed, settings.most_switches);
     let stage = Arc::new(stage);
+    ask_directors();
     let cluster = build(&stage, settings.seed);
     let root = begin(&cluster, &stage, test);
     let verdict = stage.wait(settings.patience);
     // Before the cluster is stopped, which changes neither.
     let (hash, switches) = (stage.hash(), stage.switches());
+    let mut root = Some(root);
     let failure = Failure::of(verdict, &stage, &cluster, settings.dumps)
-        .or_else(|| end(root, &cluster, settings));
+        .or_else(|| end(root.take()?, &cluster, settings));
     stop(cluster, failure.is_some(), settings.allows_leaks);
+    // One that was unwound by that is of no interest any more.
+    drop(root.map(JoinHandle::join));
     Outcome {
         hash,
         switches,

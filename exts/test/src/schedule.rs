@@ -29,7 +29,8 @@ enum Kind {
 
 impl Schedule {
     /// The order of a cluster with one processor: a fibre goes on until it waits, yields or ends,
-    /// and the one runs next that has been ready for longest. The same for all seeds. The default.
+    /// and the one runs next that has been ready for longest. The same for all seeds, but for the order
+    /// in which selections try their arms. The default.
     #[must_use]
     pub const fn in_order() -> Self {
         Self(Kind::InOrder)
@@ -153,6 +154,11 @@ impl Picker {
         if matches!(self.schedule.0, Kind::Pct { .. }) {
             self.demote_last();
         }
+    }
+
+    /// A number for the runtime.
+    pub(crate) fn draw(&mut self) -> u32 {
+        (self.random.next() >> 32) as u32
     }
 
     /// Whether the running fibre gives way at a point where others are ready. If it does, it may

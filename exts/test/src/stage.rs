@@ -42,6 +42,8 @@ pub(crate) enum Verdict {
     Outside(u64, WaitObject),
     /// This fibre has moved to another cluster.
     Moved(u64),
+    /// This fibre has failed, and nobody learns of it.
+    Unseen(u64),
     /// Another thread has woken a fibre.
     Woken,
     /// There have been more switches than there may be.
@@ -247,6 +249,20 @@ impl Director for Stage {
         let gives_way = state.plays() && state.picker.gives_way();
         state.told_to_give_way = gives_way;
         gives_way
+    }
+
+    fn draw(&self) -> u32 {
+        let mut state = self.lock();
+        let draw = state.picker.draw();
+        if state.plays() {
+            state.trace.note(Event::Drawn, draw.into());
+        }
+        draw
+    }
+
+    fn failed_unseen(&self, fibre: u64) {
+        let state = self.lock();
+        self.finish(state, Verdict::Unseen(fibre));
     }
 
     fn left(&self, fibre: u64, reason: SwitchReason, awaited: Option<WaitObject>) {

@@ -45,6 +45,8 @@ pub(crate) enum Event {
     Left = 3 << 40,
     /// So many nanoseconds have passed since the beginning.
     Time = 4 << 40,
+    /// The runtime has drawn this number.
+    Drawn = 5 << 40,
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use std::time::Instant;
 
 /// Decides for a cluster under test.
 ///
-/// The cluster's processor calls all of these on its own thread, between two fibres; only
-/// [`gives_way`](Self::gives_way) is called by a running fibre. They must not block for long, nor
+/// The cluster's processor calls these on its own thread, between two fibres; those that say so are
+/// called by a running fibre, which must not switch meanwhile. They must not block for long, nor
 /// panic.
 pub trait Director: Any + Send + Sync {
     /// Which of the ready fibres runs next: a place in `ready`, which has their numbers, and is not
@@ -26,8 +26,17 @@ pub trait Director: Any + Send + Sync {
     fn choose(&self, ready: &[u64]) -> usize;
 
     /// Whether the running fibre gives way here, at a call that could have blocked and did not have
-    /// to, or at a [`yield_point`](crate::internal::yield_point). Asked only while others are ready.
+    /// to, or at a [`yield_point`](crate::internal::yield_point). Asked only while others are ready, by a running
+    /// fibre.
     fn gives_way(&self) -> bool;
+
+    /// A number for a choice of the runtime's, such as which arm of a selection is tried first.
+    /// Called by running fibres.
+    fn draw(&self) -> u32;
+
+    /// The fibre with this number has panicked, or returned an error, and nobody learns of it.
+    /// Called by running fibres, unless the program has a hook for that.
+    fn failed_unseen(&self, fibre: u64);
 
     /// The fibre with this number has left its stack, for this reason, to wait for that.
     fn left(&self, fibre: u64, reason: SwitchReason, awaited: Option<WaitObject>);

@@ -91,6 +91,23 @@ fn a_panic_of_the_test_is_passed_on() {
 }
 
 #[test]
+fn a_panic_that_nobody_sees_fails_the_run() {
+    let text = failure(Sim::builder(), |_| {
+        fibre::spawn(|| panic!("unseen"));
+        fibre::sleep(Duration::from_secs(1));
+    });
+    assert_says(
+        &text,
+        &["has failed, and nobody joins it", "replay: FIBRE_TEST=0:"],
+    );
+}
+
+#[test]
+fn a_panic_that_somebody_joins_is_the_tests_affair() {
+    fibre_test::run(|_| assert!(fibre::spawn(|| panic!("seen")).join().is_err()));
+}
+
+#[test]
 fn a_wait_for_a_descriptor_is_not_under_control() {
     let text = failure(Sim::builder(), |_| {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

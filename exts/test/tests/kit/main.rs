@@ -6,10 +6,18 @@
 //! * `classics`: faults that other tools are shown by;
 //! * `replays`: one seed, one run.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
 mod classics;
 mod ends;
 mod replays;
 mod schedules;
+#[path = "../../../../tests/support/mod.rs"]
+mod support;
 mod time;
 
 use fibre_test::{Builder, Sim};

@@ -1,9 +1,12 @@
 //! One seed, one run.
 
+use crate::schedules::loses_an_update;
+use crate::support::process::{child, errors, plays, spawn_child};
 use crate::{assert_says, failure};
 use fibre::channel;
 use fibre::sync::{Condvar, Mutex};
 use fibre_test::{Schedule, Sim};
+use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -45,6 +48,37 @@ fn works(sim: &Sim) {
         .into_iter()
         .for_each(|fibre| fibre.join().unwrap());
     assert!(sim.now() >= Duration::from_millis(30));
+}
+
+/// A selection chooses among what is ready by chance.
+fn selects(_: &Sim) {
+    let channels: Vec<_> = (0..3).map(|_| channel::unbounded::<u32>()).collect();
+    for (number, (sender, _)) in (0..).zip(&channels) {
+        (0..10).for_each(|_| sender.send(number).unwrap());
+    }
+    let mut order = Vec::new();
+    let [one, two, three] = [0, 1, 2].map(|number: usize| &channels[number].1);
+    for _ in 0..10 {
+        fibre::select! {
+            number = one.recv_arm() => order.push(number.unwrap()),
+            number = two.recv_arm() => order.push(number.unwrap()),
+            number = three.recv_arm() => order.push(number.unwrap()),
+        }
+    }
+    assert!(
+        [0, 1, 2].iter().all(|number| order.contains(number)),
+        "{order:?}"
+    );
+}
+
+#[test]
+fn selections_follow_the_seed() {
+    // With some seeds an arm is not chosen in ten times.
+    let fair = |seed| std::panic::catch_unwind(|| Sim::builder().seed(seed).run(selects));
+    let hashes = || (0..20).filter_map(|seed| Some(fair(seed).ok()?.hash()));
+    let first: Vec<_> = hashes().collect();
+    assert!(first.len() > 10 && first.windows(2).all(|pair| pair[0] != pair[1]));
+    assert!(hashes().eq(first));
 }
 
 #[test]
@@ -94,6 +128,79 @@ fn what_runs_leave_behind_is_found_out() {
         "deadlock",
     ];
     assert_says(&text, &parts);
+}
+
+/// The line that a failed run has printed, as the variable's value.
+fn printed(output: &Output) -> String {
+    let errors = errors(output);
+    let line = errors.split("replay: FIBRE_TEST=").nth(1).expect(&errors);
+    line.split(' ').next().unwrap().to_owned()
+}
+
+#[test]
+fn the_printed_line_repeats_the_run_in_another_process() {
+    if plays("fails") {
+        let builder = Sim::builder().seeds(1000).schedule(Schedule::random());
+        let _ = builder.run(loses_an_update);
+        return;
+    }
+    let run = |variables: &[(&str, &str)]| spawn_child("fails", variables);
+    let first = run(&[]);
+    let value = printed(&first);
+    let (seed, hash) = value.split_once(':').unwrap();
+    assert!(!first.status.success());
+    assert_says(&errors(&first), &[" of 1000): the test has panicked"]);
+
+    let again = run(&[("FIBRE_TEST", &value)]);
+    assert!(!again.status.success());
+    assert_says(
+        &errors(&again),
+        &[&format!("fibre-test: seed {seed}: the test")],
+    );
+    assert_eq!(printed(&again), value);
+
+    let by_seed = run(&[("FIBRE_TEST", seed)]);
+    assert_eq!(printed(&by_seed), value);
+
+    let other = run(&[("FIBRE_TEST", &format!("{seed}:0123456789abcdef"))]);
+    let differs = format!("seed {seed}, which is another run than 0123456789abcdef");
+    assert_says(
+        &errors(&other),
+        &[&differs, &format!("FIBRE_TEST={seed}:{hash}")],
+    );
+
+    let nonsense = run(&[("FIBRE_TEST", "often")]);
+    assert!(!nonsense.status.success());
+    assert_says(
+        &errors(&nonsense),
+        &["is a seed, or seed:hash", "\"often\""],
+    );
+}
+
+/// A seed that passes is no proof if it is another run than the one that failed.
+#[test]
+fn a_repeated_run_that_passes_says_so_if_it_is_another_one() {
+    if plays("passes") {
+        let report = Sim::builder().run(works);
+        println!("hash {:016x}", report.hash());
+        return;
+    }
+    let child = |variables: &[(&str, &str)]| {
+        let output = child("passes", variables).output().unwrap();
+        (output.status.success(), output)
+    };
+    let (passes, output) = child(&[("FIBRE_TEST", "3")]);
+    assert!(passes);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let hash = &text.split("hash ").nth(1).expect(&text)[..16];
+    assert!(child(&[("FIBRE_TEST", &format!("3:{hash}"))]).0);
+    let (passes, output) = child(&[("FIBRE_TEST", "3:1")]);
+    assert!(!passes);
+    let all = errors(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert_says(
+        &all,
+        &["seed 3, which is another run than 0000000000000001"],
+    );
 }
 
 #[test]

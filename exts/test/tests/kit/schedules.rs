@@ -12,7 +12,7 @@ const SEEDED: [Schedule; 2] = [Schedule::random(), Schedule::pct(3)];
 const SEEDS: u64 = 1000;
 
 /// A counter that several fibres read under a lock, and write under it later.
-fn loses_an_update(_: &Sim) {
+pub fn loses_an_update(_: &Sim) {
     let count = Arc::new(Mutex::new(0));
     let adders = [(); 2].map(|()| {
         let count = Arc::clone(&count);
