@@ -34,6 +34,22 @@ pub struct Report {
     elapsed: Duration,
 }
 
+impl Sim {
+    /// The settings of runs to come.
+    ///
+    /// ```
+    /// use fibre_test::{Schedule, Sim};
+    ///
+    /// let report = Sim::builder().seed(7).schedule(Schedule::random()).run(|_| {
+    ///     fibre::spawn(|| fibre::yield_now()).join().unwrap();
+    /// });
+    /// assert!(report.switches() >= 2);
+    /// ```
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
 impl Builder {
     /// The defaults.
     pub(crate) fn new() -> Self {

@@ -1,6 +1,5 @@
 //! What a test does with its run.
 
-use crate::builder::Builder;
 use crate::stage::Stage;
 use fibre_core::sleep;
 use fibre_sync::Event;
@@ -24,21 +23,6 @@ use std::time::Duration;
 pub struct Sim(Arc<Stage>);
 
 impl Sim {
-    /// The settings of runs to come.
-    ///
-    /// ```
-    /// use fibre_test::{Schedule, Sim};
-    ///
-    /// let report = Sim::builder().seed(7).schedule(Schedule::random()).run(|_| {
-    ///     fibre::spawn(|| fibre::yield_now()).join().unwrap();
-    /// });
-    /// assert!(report.switches() >= 2);
-    /// ```
-    #[must_use]
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     /// The run on this stage.
     pub(crate) fn of(stage: Arc<Stage>) -> Self {
         Self(stage)

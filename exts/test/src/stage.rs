@@ -7,7 +7,7 @@
 //!                  └──────────────────►┘
 //! ```
 //!
-//! It waits until the closure of the test begins, which *plays* until it returns. Then what is ready
+//! It waits until the closure of the test begins, which *plays* until it returns. IdleAction what is ready
 //! goes on until nothing is (*ending*). The run is over when that is so, or when the stage has seen
 //! what ends it before. From then on the fibres are the cluster's, which is stopped: they run in
 //! order, and nothing is noted any more.
@@ -17,7 +17,7 @@
 
 use crate::schedule::{Picker, Schedule};
 use crate::trace::{Event, Trace};
-use fibre_core::internal::{Director, Then, with_director};
+use fibre_core::internal::{Director, IdleAction, with_director};
 use fibre_core::{SwitchReason, WaitKind, WaitObject};
 use fibre_sync::Event as Signal;
 use std::any::Any;
@@ -70,7 +70,7 @@ pub(crate) struct Stage {
     birth: OnceLock<Duration>,
     /// How many switches there have been.
     switches: AtomicU64,
-    /// The most that there may be.
+    /// How many there may be.
     most_switches: u64,
     state: Mutex<State>,
     /// Notified when the run is over.
@@ -182,7 +182,7 @@ impl Stage {
         self.lock().trace.hash()
     }
 
-    /// The most switches that there may be.
+    /// How many switches there may be.
     pub(crate) fn most_switches(&self) -> u64 {
         self.most_switches
     }
@@ -292,25 +292,25 @@ impl Director for Stage {
         }
     }
 
-    fn nothing_ready(&self, next: Option<Instant>) -> Then {
+    fn nothing_ready(&self, next: Option<Instant>) -> IdleAction {
         let mut state = self.lock();
         if let Phase::Waiting | Phase::Over(_) = state.phase {
-            return Then::Sleeps;
+            return IdleAction::Sleeps;
         }
         if let Some(signal) = state.settlers.pop_front() {
             drop(state);
             signal.set();
-            return Then::Looks;
+            return IdleAction::Looks;
         }
         match next {
             _ if state.phase == Phase::Ending => self.finish(state, Verdict::Done),
             Some(moment) => {
                 self.pass_until(&mut state, moment);
-                return Then::Looks;
+                return IdleAction::Looks;
             }
             None => self.finish(state, Verdict::Deadlock),
         }
-        Then::Sleeps
+        IdleAction::Sleeps
     }
 }
 

@@ -9,10 +9,9 @@
 //! `clock_gettime`, which all of this crate reads the time by, and finds itself again by
 //! [`with_director`](crate::internal::with_director).
 
-use super::switch_hooks::SwitchReason;
+use super::switch_reason::SwitchReason;
 use crate::wait::wait_object::WaitObject;
 use std::any::Any;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Decides for a cluster under test.
@@ -21,8 +20,9 @@ use std::time::Instant;
 /// called by a running fibre, which must not switch meanwhile. They must not block for long, nor
 /// panic.
 pub trait Director: Any + Send + Sync {
-    /// Which of the ready fibres runs next: a place in `ready`, which has their numbers, and is not
-    /// empty. They are in the order in which a processor without a director would run them.
+    /// Which of the ready fibres runs next: a place in `ready`. That has their numbers, and is not
+    /// empty. They are
+    /// in the order of a processor without a director.
     fn choose(&self, ready: &[u64]) -> usize;
 
     /// Whether the running fibre gives way here, at a call that could have blocked and did not have
@@ -45,17 +45,14 @@ pub trait Director: Any + Send + Sync {
     fn woken_from_outside(&self);
 
     /// Nothing is ready, and the earliest deadline of a fibre is this one.
-    fn nothing_ready(&self, next: Option<Instant>) -> Then;
+    fn nothing_ready(&self, next: Option<Instant>) -> IdleAction;
 }
 
 /// What a processor does that has nothing to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Then {
+pub enum IdleAction {
     /// It looks again, and fires what the clock says is due: the director has changed something.
     Looks,
     /// It sleeps until another thread wakes it.
     Sleeps,
 }
-
-/// The director of a cluster, if it has one.
-pub(crate) type MaybeDirector = Option<Arc<dyn Director>>;

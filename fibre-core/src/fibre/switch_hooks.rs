@@ -10,7 +10,8 @@
 //! run on the processor's own stack, between two fibres, so they cannot leave it.
 
 use super::ControlBlock;
-use super::director::{Director, MaybeDirector};
+use super::director::Director;
+use super::switch_reason::SwitchReason;
 use crate::sync::thread_mutex::Mutex;
 use crate::sys::stderr;
 use std::fmt;
@@ -86,20 +87,6 @@ pub trait SwitchHooks: Send + Sync + 'static {
     fn switch_out(&self, fibre: &SwitchedFibre<'_>, reason: SwitchReason);
 }
 
-/// Why a fibre has left its stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SwitchReason {
-    /// It lets others run.
-    Yields,
-    /// It waits, and others run meanwhile; in the panic hook it waits without that.
-    Waits,
-    /// It goes on in another cluster.
-    Moves,
-    /// It has ended, or an activity has ended a run. Its fibre-local values are gone.
-    Ends,
-}
-
 /// A fibre that is switched to or from, as hooks see it.
 pub struct SwitchedFibre<'a> {
     /// Its block, which belongs to its processor during the call.
@@ -147,7 +134,7 @@ pub(crate) struct HookList {
     /// What is called at each switch.
     hooks: Arc<[Arc<dyn SwitchHooks>]>,
     /// What decides for the cluster.
-    director: MaybeDirector,
+    director: Option<Arc<dyn Director>>,
 }
 
 impl HookList {

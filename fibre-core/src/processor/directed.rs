@@ -3,16 +3,16 @@
 //! It differs from the others in two places. Before each switch the director chooses among all that
 //! is ready: what it does not choose goes back into the queue, so that whoever else looks there
 //! (dumps, orders of handles) sees it. And when nothing is ready the director is asked before the
-//! processor sleeps. A deadline fires before the next switch once the clock shows it, not at the next
-//! service, whose time depends on how often the processor has looked in vain.
+//! processor sleeps. A deadline fires before the next switch once the clock shows it. Others fire at
+//! the next service, but when that is depends on how often the processor has found nothing.
 //!
-//! Without switch hooks the list of these is empty, and calling them costs a look at it.
+//! What runs here is told the hooks of the cluster, which has none as a rule.
 
-use super::hooked::{Hooked, reason_of};
+use super::hooked::reason_of;
 use super::next_fibre::NextRun;
-use super::run_loop::{NoTrace, TraceSink};
+use super::run_loop::TraceSink;
 use super::{Next, Processor};
-use crate::fibre::director::{Director, Then};
+use crate::fibre::director::{Director, IdleAction};
 use crate::queue::Runnable;
 use crate::stack::context::Action;
 use crate::wait::timer::BATCH;
@@ -67,17 +67,8 @@ struct Choice {
 }
 
 impl Processor {
-    /// The run loop of a processor in a cluster under test.
-    #[inline(never)]
-    pub(super) fn run_directed(&self, director: &dyn Director) {
-        match self.begin_track() {
-            Some(track) => self.run_by(director, &Hooked::new(self, &*track)),
-            None => self.run_by(director, &Hooked::new(self, &NoTrace)),
-        }
-    }
-
-    /// The same, with what records events.
-    fn run_by(&self, director: &dyn Director, inner: &impl TraceSink) {
+    /// The run loop of a processor in a cluster under test, with what records events.
+    pub(super) fn run_by(&self, director: &dyn Director, inner: &impl TraceSink) {
         let recorder = Directed { director, inner };
         let mut choice = Choice::default();
         loop {
@@ -112,8 +103,8 @@ impl Processor {
             let next = match self.find_work() {
                 Next::Again if self.is_left_alone() => {
                     match director.nothing_ready(self.timers.next()) {
-                        Then::Looks => Next::Again,
-                        Then::Sleeps => self.go_idle(),
+                        IdleAction::Looks => Next::Again,
+                        IdleAction::Sleeps => self.go_idle(),
                     }
                 }
                 Next::Again => self.go_idle(),

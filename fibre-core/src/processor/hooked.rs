@@ -7,28 +7,19 @@
 use super::Processor;
 use super::run_loop::{NoTrace, TraceSink};
 use crate::fibre::HookList;
-use crate::fibre::switch_hooks::SwitchReason;
+use crate::fibre::switch_reason::SwitchReason;
 use crate::queue::Runnable;
 use crate::stack::context::Action;
 use crate::sys::stderr;
 
 /// Calls the hooks of a cluster, and tells another recorder.
-pub(super) struct Hooked<'a, R> {
+struct Hooked<'a, R> {
     processor: &'a Processor,
     hooks: &'a HookList,
     inner: &'a R,
 }
 
-impl<'a, R> Hooked<'a, R> {
-    /// The one of this processor.
-    pub(super) fn new(processor: &'a Processor, inner: &'a R) -> Self {
-        Self {
-            processor,
-            hooks: &processor.domain.hooks,
-            inner,
-        }
-    }
-
+impl<R> Hooked<'_, R> {
     /// Calls hooks, with a note that this is done.
     fn call(&self, hooks: impl FnOnce(&HookList)) {
         self.processor.call_state.in_hook.set(true);
@@ -79,12 +70,9 @@ pub(super) fn reason_of(action: Action) -> SwitchReason {
 }
 
 impl Processor {
-    /// The run loop of a processor in a cluster with switch hooks.
+    /// The run loop of a processor in a cluster with switch hooks, or with a director.
     #[inline(never)]
     pub(super) fn run_hooked(&self) {
-        if let Some(director) = self.domain.hooks.director() {
-            return self.run_directed(&**director);
-        }
         match self.begin_track() {
             Some(track) => self.run_between_hooks(&*track),
             None => self.run_between_hooks(&NoTrace),
@@ -93,7 +81,15 @@ impl Processor {
 
     /// The same, with what records events.
     pub(super) fn run_between_hooks(&self, inner: &impl TraceSink) {
-        self.run_with(&Hooked::new(self, inner));
+        let recorder = Hooked {
+            processor: self,
+            hooks: &self.domain.hooks,
+            inner,
+        };
+        match self.domain.hooks.director() {
+            Some(director) => self.run_by(&**director, &recorder),
+            None => self.run_with(&recorder),
+        }
     }
 
     /// Whether the processor calls a switch hook.

@@ -48,7 +48,7 @@ impl WallTime {
     /// What the clock shows now.
     #[must_use]
     pub fn now() -> Self {
-        // By std, whose clocks a test kit replaces.
+        // By std: a test kit replaces its clocks.
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         // A time before 1970 counts as the beginning of that year.
         let now = now.unwrap_or_default().as_nanos();

@@ -64,6 +64,11 @@ const DRAWN: [(&str, &[&str]); 26] = [
         "fibre-libc",
         &["fibre-core", "fibre-io", "fibre-sync", FACADE],
     ),
+    // Its tests and examples use the facade.
+    (
+        "fibre-test",
+        &["fibre-core", "fibre-inspect", "fibre-sync", FACADE],
+    ),
     ("fibre-threads", &["fibre-libc"]),
     ("fibre-measure", &[]),
     // One of its examples measures.
@@ -114,6 +119,7 @@ const DRAWN: [(&str, &[&str]); 26] = [
             "fibre-hyper",
             "fibre-libc",
             "fibre-tasks",
+            "fibre-test",
         ],
     ),
     ("xtask", &[]),
