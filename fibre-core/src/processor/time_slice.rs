@@ -201,6 +201,18 @@ mod tests {
         }
     }
 
+    /// The first point of each run looks.
+    #[test]
+    fn each_point_looks_where_a_director_decides() {
+        let slices = Slices::new(Instant::now(), SLICE, true);
+        for _ in 0..3 {
+            assert!(slices.run.count() && !slices.run.count());
+            slices.run.restart();
+        }
+        let plain = Slices::new(Instant::now(), SLICE, false);
+        assert!(!plain.run.count() && !slices.way.count());
+    }
+
     #[test]
     fn a_slower_pace_is_noticed() {
         let mut run = Run::new();

@@ -68,3 +68,18 @@ pub(crate) fn moment(time: u32) -> Option<Instant> {
         .then(|| Instant::now().checked_sub(Duration::from_millis(age.into())))
         .flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_has_an_age_and_one_that_begins_later_has_none() {
+        assert_eq!(moment(0), None);
+        let minute = Duration::from_secs(60);
+        let before = Instant::now();
+        let [past, future] = [now().wrapping_sub(60_000), now().wrapping_add(60_000)].map(moment);
+        assert!(past.is_some_and(|past| past + minute / 2 < before));
+        assert!(future.is_some_and(|future| future >= before));
+    }
+}

@@ -25,7 +25,7 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 26] = [
+const DRAWN: [(&str, &[&str]); 27] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
