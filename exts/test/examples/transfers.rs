@@ -1,7 +1,7 @@
 //! Finds that two transfers lock each other out, and what the mended ones do for an hour.
 //!
-//! `cargo run -p fibre-test --example transfers` prints the failed run's words, and then how long an
-//! hour of transfers has taken.
+//! `cargo run -p fibre-test --example transfers` prints the failed run's words, and then how long
+//! an hour of transfers has taken.
 
 use fibre::sync::Mutex;
 use fibre_test::{Schedule, Sim};

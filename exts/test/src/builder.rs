@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::once::{Outcome, Settings, Test, run_once};
 use crate::replay::Replay;
 use crate::schedule::Schedule;
-use crate::sim::Sim;
+use crate::simulation::Sim;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,7 +91,7 @@ impl Builder {
         self
     }
 
-    /// Which of the ready fibres runs next. Default: [`Schedule::in_order`], by which all seeds are
+    /// Which of the ready fibres runs next. Default: [`Schedule::in_order`], where all seeds are
     /// alike.
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.settings.schedule = schedule;

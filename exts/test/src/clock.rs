@@ -2,8 +2,8 @@
 //!
 //! This crate has a function of the C library's name, which the linker takes in place of that: so
 //! std's `Instant` and `SystemTime`, and with them fibre's deadlines and the program's own
-//! measurements, read the time of the run wherever the calling thread is the processor of one. On all
-//! other threads they read the machine's.
+//! measurements, read the time of the run wherever the calling thread is the processor of one. On
+//! all other threads they read the machine's.
 //!
 //! The monotonic clock begins with what the machine's showed. The clock of the day begins at
 //! [`DAY`], so that runs do not differ. Clocks of CPU time are the machine's.
@@ -37,8 +37,8 @@ unsafe extern "C" fn clock_gettime(
     }
 }
 
-/// What the clock shows the fibres of a run. `None`: the caller is none of them, or the clock is the
-/// machine's.
+/// What the clock shows the fibres of a run. `None`: the caller is not one of them, or the clock is
+/// the machine's.
 fn of_run(clock: libc::clockid_t) -> Option<Duration> {
     let is_monotonic = match clock {
         libc::CLOCK_MONOTONIC

@@ -77,7 +77,8 @@ impl Failure {
         Some(failure)
     }
 
-    /// A failure with these words, and with the fibres that wait now; with `dumps`, their stacks, too.
+    /// A failure with these words, and with the fibres that wait now; with `dumps`, their stacks,
+    /// too.
     fn seen(mut words: String, cluster: &Cluster, dumps: bool) -> Self {
         let waiting = waits();
         for waiting in waiting

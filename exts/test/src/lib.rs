@@ -1,7 +1,7 @@
 //! Tests of programs on fibres, where the test decides about time and schedule.
 //!
-//! [`run`] runs a closure as the first fibre of a cluster with one processor. The code under test is
-//! the code that ships: fibre's own calls, and std's clocks.
+//! [`run`] runs a closure as the first fibre of a cluster with one processor. The code under test
+//! is the code that ships: fibre's own calls, and std's clocks.
 //!
 //! ```
 //! use std::time::{Duration, Instant};
@@ -33,9 +33,8 @@
 //!
 //! A [`Schedule`] chooses who goes on at each *switch point*: where a fibre waits, yields, ends, or
 //! makes a call that could have made it wait: takes a lock or a permit, sends, receives, selects. A
-//! fibre that wakes or spawns another goes on until its own next switch point; [`switch_point`] adds
-//! some. All follows from a seed. A failed run prints a line
-//! that repeats it:
+//! fibre that wakes or spawns another goes on until its own next switch point; [`switch_point`]
+//! adds some. All follows from a seed. A failed run prints a line that repeats it:
 //!
 //! ```text
 //! replay: FIBRE_TEST=417:9f3a04c2d1e87b65 cargo test a_transfer
@@ -63,7 +62,7 @@
 //! | `clock` | the clock of the fibres |
 //! | `failure` | what is said of a failed run |
 //! | `replay` | the variable that repeats one |
-//! | `sim`, `once`, `builder` | what a test does with its run; one run; many |
+//! | `simulation`, `once`, `builder` | what a test does with its run; one run; many |
 
 #![deny(unreachable_pub, unnameable_types)]
 
@@ -74,13 +73,13 @@ mod once;
 mod random;
 mod replay;
 mod schedule;
-mod sim;
+mod simulation;
 mod stage;
 mod trace;
 
 pub use builder::{Builder, Report};
 pub use schedule::Schedule;
-pub use sim::Sim;
+pub use simulation::Sim;
 
 use fibre_core::internal::yield_point;
 

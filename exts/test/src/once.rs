@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::failure::Failure;
 use crate::schedule::Schedule;
-use crate::sim::Sim;
+use crate::simulation::Sim;
 use crate::stage::Stage;
 use fibre_core::{Cluster, JoinHandle};
 use fibre_sync::selection::parts::ask_directors;

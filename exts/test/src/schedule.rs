@@ -5,7 +5,7 @@ use crate::random::Random;
 /// The most powers of two that a change of priorities can be away from a run's beginning.
 const REACH: usize = 14;
 
-/// In which order the ready fibres of a run get their turns.
+/// The order of the ready fibres' turns in a run.
 ///
 /// ```
 /// use fibre_test::{Schedule, Sim};
@@ -29,8 +29,8 @@ enum Kind {
 
 impl Schedule {
     /// The order of a cluster with one processor: a fibre goes on until it waits, yields or ends,
-    /// and the one runs next that has been ready for longest. The same for all seeds, but for the order
-    /// in which selections try their arms. The default.
+    /// and the one runs next that has been ready for longest. The same for all seeds, but for the
+    /// arm that a selection tries first. The default.
     #[must_use]
     pub const fn in_order() -> Self {
         Self(Kind::InOrder)
@@ -45,8 +45,8 @@ impl Schedule {
 
     /// Random priorities, which change at `depth - 1` random places: at each switch point the ready
     /// fibre with the highest priority goes on. It finds what needs few switches at rare places,
-    /// such as one fibre that stands still while others do much. A fault of depth `d` needs `d` steps
-    /// in a certain order; most need two or three. A depth of zero counts as one.
+    /// such as one fibre that stands still while others do much. A fault of depth `d` needs `d`
+    /// steps in a certain order; most need two or three. A depth of zero counts as one.
     ///
     /// A fibre that yields by itself goes behind all others, so that fibres which yield until
     /// another one has done something do not keep that from running.
@@ -73,7 +73,7 @@ pub(crate) struct Picker {
     random: Random,
     /// Of PCT: the priorities by the fibres' places in the order of their appearance.
     priorities: Vec<i64>,
-    /// Of PCT: the steps at which the fibre that runs loses its priority, the last one first.
+    /// Of PCT: the steps where the fibre that runs loses its priority, the last one first.
     changes: Vec<u64>,
     /// Of PCT: the lowest priority so far.
     lowest: i64,

@@ -7,7 +7,7 @@
 //!                  └──────────────────►┘
 //! ```
 //!
-//! It waits until the closure of the test begins, which *plays* until it returns. IdleAction what is ready
+//! It waits until the closure of the test begins, which *plays* until it returns. Then what is ready
 //! goes on until nothing is (*ending*). The run is over when that is so, or when the stage has seen
 //! what ends it before. From then on the fibres are the cluster's, which is stopped: they run in
 //! order, and nothing is noted any more.
@@ -27,8 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long, in the time of the machine, another thread may take to show that it wakes what seems to
-/// be deadlocked.
+/// How long, in the time of the machine, another thread may take to show that it wakes what seems
+/// to be deadlocked.
 const GRACE: Duration = Duration::from_millis(20);
 
 /// How a run has ended.
@@ -52,7 +52,7 @@ pub(crate) enum Verdict {
     Stuck,
 }
 
-/// See the module text.
+/// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Waiting,
@@ -61,7 +61,7 @@ enum Phase {
     Over(Verdict),
 }
 
-/// See the module text.
+/// What a run plays on.
 #[derive(Debug)]
 pub(crate) struct Stage {
     /// The nanoseconds that have passed.

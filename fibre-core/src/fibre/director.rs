@@ -1,12 +1,13 @@
 //! What decides for a cluster under test.
 //!
 //! A cluster of one processor leaves little to chance: which of the ready fibres runs next, where a
-//! fibre gives way, and what happens once nothing is ready. A *director* decides these. It is given
-//! to the cluster when that is built, as switch hooks are, and the processor then runs a loop of its
-//! own (`processor/directed.rs`): clusters without a director pay nothing.
+//! fibre gives way, and what happens once nothing is ready. A *director* decides these; the word is
+//! that of simulators. It is given to the cluster when that is built, as switch hooks are, and the
+//! processor then runs a loop of its own (`processor/directed.rs`): clusters without a director pay
+//! nothing.
 //!
 //! The clock is no part of it. A director that wants another one replaces the C library's
-//! `clock_gettime`, which all of this crate reads the time by, and finds itself again by
+//! `clock_gettime`: all of this crate reads the time by that. There it finds itself again by
 //! [`with_director`](crate::internal::with_director).
 
 use super::switch_reason::SwitchReason;
@@ -20,14 +21,13 @@ use std::time::Instant;
 /// called by a running fibre, which must not switch meanwhile. They must not block for long, nor
 /// panic.
 pub trait Director: Any + Send + Sync {
-    /// Which of the ready fibres runs next: a place in `ready`. That has their numbers, and is not
-    /// empty. They are
-    /// in the order of a processor without a director.
+    /// Which of the ready fibres runs next: a place in `ready`. That has their numbers, in the order
+    /// of a processor without a director, and is not empty.
     fn choose(&self, ready: &[u64]) -> usize;
 
     /// Whether the running fibre gives way here, at a call that could have blocked and did not have
-    /// to, or at a [`yield_point`](crate::internal::yield_point). Asked only while others are ready, by a running
-    /// fibre.
+    /// to, or at a [`yield_point`](crate::internal::yield_point). Asked only while others are
+    /// ready, by a running fibre.
     fn gives_way(&self) -> bool;
 
     /// A number for a choice of the runtime's, such as which arm of a selection is tried first.

@@ -3,10 +3,8 @@
 //! It differs from the others in two places. Before each switch the director chooses among all that
 //! is ready: what it does not choose goes back into the queue, so that whoever else looks there
 //! (dumps, orders of handles) sees it. And when nothing is ready the director is asked before the
-//! processor sleeps. A deadline fires before the next switch once the clock shows it. Others fire at
-//! the next service, but when that is depends on how often the processor has found nothing.
-//!
-//! What runs here is told the hooks of the cluster, which has none as a rule.
+//! processor sleeps. A deadline fires before the next switch once the clock shows it: the next
+//! service, when it fires elsewhere, comes by counts that depend on the machine.
 
 use super::hooked::reason_of;
 use super::next_fibre::NextRun;
@@ -138,7 +136,7 @@ impl Processor {
         }
     }
 
-    /// Has the director choose, and queues the fibres that it has not chosen.
+    /// Lets the director choose, and queues the fibres that it has not chosen.
     fn choose(&self, director: &dyn Director, choice: &mut Choice) -> Runnable {
         let Choice { ready, numbers } = choice;
         numbers.clear();

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 const SEEDS: u64 = 1000;
 
-/// Asserts that both schedules find the fault, and that its words say this. In order it is not seen.
+/// Asserts that both schedules find the fault, and that its words say this. In order it is not
+/// seen.
 fn is_found(says: &str, test: fn(&Sim)) {
     let _ = Sim::builder().run(test);
     is_found_by_seeds(says, test);

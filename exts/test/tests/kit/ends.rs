@@ -197,7 +197,6 @@ fn a_fibre_cannot_start_a_run() {
     assert_says(&text, &["started by a thread, not by a fibre"]);
 }
 
-/// Locks whose holders end the run are found in the dump.
 #[test]
 fn the_holder_of_a_mutex_is_named() {
     let text = failure(Sim::builder(), |_| {
