@@ -122,7 +122,7 @@ impl Builder {
     /// Runs the test: as the first fibre of a cluster with one processor, for each seed anew. It
     /// ends when the closure has returned and nothing can run any more. Blocks the thread.
     ///
-    /// If the variable `FIBRE_TEST` has a line that a failed run has printed, only that seed is run.
+    /// If the variable `FIBRE_TEST` has what a failed run has printed, only that seed is run.
     ///
     /// # Panics
     ///

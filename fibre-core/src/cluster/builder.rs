@@ -295,7 +295,7 @@ impl ClusterBuilder {
         self
     }
 
-    /// Has a director decide for the cluster, which gets one processor, no spare ones, and fibres
+    /// Makes a director decide for the cluster, which gets one processor, no spare ones, and fibres
     /// that share the thread-locals of that. For layers above that test programs.
     #[must_use]
     pub fn directed(mut self, director: Arc<dyn Director>) -> Self {

@@ -21,8 +21,8 @@ use std::time::Instant;
 /// called by a running fibre, which must not switch meanwhile. They must not block for long, nor
 /// panic.
 pub trait Director: Any + Send + Sync {
-    /// Which of the ready fibres runs next: a place in `ready`. That has their numbers, in the order
-    /// of a processor without a director, and is not empty.
+    /// Which of the ready fibres runs next: a place in `ready`. That has their numbers, in the
+    /// order of a processor without a director, and is not empty.
     fn choose(&self, ready: &[u64]) -> usize;
 
     /// Whether the running fibre gives way here, at a call that could have blocked and did not have

@@ -148,7 +148,7 @@ impl HookList {
         self.director.as_ref()
     }
 
-    /// Has this one decide.
+    /// Makes this one decide.
     pub(crate) fn set_director(&mut self, director: Arc<dyn Director>) {
         self.director = Some(director);
     }
