@@ -24,7 +24,7 @@ impl Trace {
 
     /// Notes an event: its kind, and what belongs to it.
     pub(crate) fn note(&mut self, kind: Event, data: u64) {
-        let data = mix(data.wrapping_add(kind as u64));
+        let data = mix(data ^ mix(kind as u64));
         self.hash = mix(self.hash.rotate_left(5) ^ data);
     }
 
@@ -38,15 +38,15 @@ impl Trace {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event {
     /// So many fibres were ready.
-    Ready = 1 << 40,
+    Ready = 1,
     /// This one goes on.
-    Chosen = 2 << 40,
+    Chosen = 2,
     /// It has left its stack, for a reason with this number.
-    Left = 3 << 40,
+    Left = 3,
     /// So many nanoseconds have passed since the beginning.
-    Time = 4 << 40,
+    Time = 4,
     /// The runtime has drawn this number.
-    Drawn = 5 << 40,
+    Drawn = 5,
 }
 
 #[cfg(test)]

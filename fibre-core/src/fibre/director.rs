@@ -41,7 +41,7 @@ pub trait Director: Any + Send + Sync {
     /// The fibre with this number has left its stack, for this reason, to wait for that.
     fn left(&self, fibre: u64, reason: SwitchReason, awaited: Option<WaitObject>);
 
-    /// Another thread has made a fibre ready.
+    /// Another thread has made a fibre ready, or has spawned one.
     fn woken_from_outside(&self);
 
     /// Nothing is ready, and the earliest deadline of a fibre is this one.

@@ -136,6 +136,15 @@ fn a_call_that_blocks_a_thread_is_not_under_control() {
     assert_says(&text, &parts);
 }
 
+#[test]
+fn a_fibre_that_asks_for_its_processor_is_under_control() {
+    fibre_test::run(|_| {
+        let builder = fibre::Builder::new().on_processor(0);
+        let fibre = builder.spawn(fibre::processor).unwrap();
+        assert_eq!(fibre.join().unwrap(), Some(0));
+    });
+}
+
 /// What is said of a run where a thread wakes a fibre: while others run, or when nothing can.
 fn woken_by_a_thread(late: bool) -> String {
     failure(Sim::builder(), move |_| {

@@ -3,7 +3,7 @@
 use crate::schedules::loses_an_update;
 use crate::support::process::{child, errors, plays, spawn_child};
 use crate::{assert_says, failure};
-use fibre::channel;
+use fibre::channel::{self, Receiver};
 use fibre::sync::{Condvar, Mutex};
 use fibre_test::{Schedule, Sim};
 use std::process::Output;
@@ -50,25 +50,24 @@ fn works(sim: &Sim) {
     assert!(sim.now() >= Duration::from_millis(30));
 }
 
-/// A selection chooses among what is ready by chance.
+/// A number from one of these, by a selection.
+fn one_of([one, two, three]: [&Receiver<u32>; 3]) -> u32 {
+    fibre::select! {
+        number = one.recv_arm() => number.unwrap(),
+        number = two.recv_arm() => number.unwrap(),
+        number = three.recv_arm() => number.unwrap(),
+    }
+}
+
+/// Selections among what is ready, where chance decides.
 fn selects(_: &Sim) {
-    let channels: Vec<_> = (0..3).map(|_| channel::unbounded::<u32>()).collect();
+    let channels: Vec<_> = (0..3).map(|_| channel::unbounded()).collect();
     for (number, (sender, _)) in (0..).zip(&channels) {
         (0..10).for_each(|_| sender.send(number).unwrap());
     }
-    let mut order = Vec::new();
-    let [one, two, three] = [0, 1, 2].map(|number: usize| &channels[number].1);
-    for _ in 0..10 {
-        fibre::select! {
-            number = one.recv_arm() => order.push(number.unwrap()),
-            number = two.recv_arm() => order.push(number.unwrap()),
-            number = three.recv_arm() => order.push(number.unwrap()),
-        }
-    }
-    assert!(
-        [0, 1, 2].iter().all(|number| order.contains(number)),
-        "{order:?}"
-    );
+    let receivers = [0, 1, 2].map(|number: usize| &channels[number].1);
+    let order: Vec<_> = (0..10).map(|_| one_of(receivers)).collect();
+    assert!((0..3).all(|number| order.contains(&number)), "{order:?}");
 }
 
 #[test]
