@@ -8,9 +8,9 @@
 //! ```
 //!
 //! It waits until the closure of the test begins, which *plays* until it returns. Then what is
-//! ready goes on until nothing is (*ending*). The run is over when that is so, or when the stage has
-//! seen what ends it before. From then on the fibres are the cluster's, which is stopped: they run
-//! in order, and nothing is noted any more.
+//! ready goes on until nothing is (*ending*). The run is over when that is so, or when the stage
+//! has seen what ends it before. From then on the fibres are the cluster's, which is stopped: they
+//! run in order, and nothing is noted any more.
 //!
 //! The time is one word, which all may read; everything else lies under one lock. The processor's
 //! thread takes it between two fibres, and running fibres for some instructions, without a switch.

@@ -11,6 +11,10 @@ use std::time::Duration;
 
 #[test]
 fn a_deadlock_is_named_with_its_fibres() {
+    // The dump is of the run only.
+    let bystander = fibre::Cluster::builder().name("bystander").processors(1);
+    let bystander = bystander.build().unwrap();
+    let sleeper = bystander.spawn(|| fibre::sleep_within(Duration::from_secs(3600)));
     let text = failure(Sim::builder(), |_| {
         let event = Arc::new(Event::new());
         let waits = Arc::clone(&event);
@@ -27,6 +31,10 @@ fn a_deadlock_is_named_with_its_fibres() {
         "replay: FIBRE_TEST=0:",
     ];
     assert_says(&text, &parts);
+    assert!(!text.contains("bystander"), "{text}");
+    sleeper.cancel();
+    assert!(sleeper.join().unwrap().is_err());
+    bystander.stop();
 }
 
 #[test]
