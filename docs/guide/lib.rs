@@ -31,6 +31,7 @@ pages! {
     clients = "clients";
     async_code = "async";
     shutdown = "shutdown";
+    testing = "testing";
     from_tokio = "from-tokio";
     from_threads = "from-threads";
     from_pthreads = "from-pthreads";

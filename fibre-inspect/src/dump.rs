@@ -2,7 +2,7 @@
 
 use crate::descriptors::with_own_descriptors;
 use crate::form::{json, text, tree};
-use crate::gather::gather;
+use crate::gather::gather_of;
 use crate::report::Report;
 use crate::stack::modules::Modules;
 use fibre_core::internal::aside;
@@ -84,12 +84,24 @@ pub fn content(format: Format) -> io::Result<(String, usize)> {
     made.ok_or(io::ErrorKind::OutOfMemory.into())
 }
 
+/// The text of [`dump`] with the fibres of the clusters with this name only. For layers above.
+/// Blocks the thread, which must be no fibre's.
+#[must_use]
+pub fn content_of(cluster: &str) -> String {
+    with_own_descriptors(|| make_of(Format::Text, Some(cluster))).0
+}
+
 /// The content of a dump, and how many fibres there are. Blocks the thread, which must be no
 /// fibre's.
 pub(crate) fn make(format: Format) -> (String, usize) {
+    make_of(format, None)
+}
+
+/// The same, of all clusters with this name if there is one.
+fn make_of(format: Format, cluster: Option<&str>) -> (String, usize) {
     let begun = Instant::now();
     let modules = Modules::read();
-    let found = gather(&modules);
+    let found = gather_of(&modules, cluster);
     let fibres = found.fibres.len() + found.omitted;
     let mut report = Report::new(found, &modules, begun);
     let mut content = String::new();

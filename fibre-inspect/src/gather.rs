@@ -156,11 +156,20 @@ struct Gatherer<'m> {
     groups: HashMap<usize, usize>,
     /// Where a stack is copied to.
     copy: Vec<u8>,
+    /// The name of the only clusters that are looked at.
+    only: Option<String>,
+    /// Whether the cluster is another one.
+    skips: bool,
 }
 
 /// All fibres of the process, as of the time of the walk. Blocks the thread, which must be no
 /// fibre's.
 pub(crate) fn gather(modules: &Modules) -> Gathered {
+    gather_of(modules, None)
+}
+
+/// The same, of all clusters with this name if there is one.
+pub(crate) fn gather_of(modules: &Modules, only: Option<&str>) -> Gathered {
     memory::prepare();
     let mut gatherer = Gatherer {
         walker: Walker::new(modules),
@@ -168,6 +177,8 @@ pub(crate) fn gather(modules: &Modules) -> Gathered {
         known: HashMap::new(),
         groups: HashMap::new(),
         copy: vec![0; COPIED],
+        only: only.map(str::to_owned),
+        skips: false,
     };
     with_shared_descriptors(|| inspect(&mut gatherer, TIMEOUT));
     gatherer.sample();
@@ -188,6 +199,10 @@ pub(crate) fn reason(error: Errno) -> String {
 
 impl FibreVisitor for Gatherer<'_> {
     fn cluster(&mut self, cluster: ClusterView<'_>) {
+        self.skips = self.only.as_ref().is_some_and(|only| only != cluster.name);
+        if self.skips {
+            return;
+        }
         let fibres = cluster.live + cluster.live / 8 + MORE;
         let stacks = fibres.min(STACKS);
         self.found.fibres.reserve(fibres);
@@ -208,12 +223,18 @@ impl FibreVisitor for Gatherer<'_> {
     }
 
     fn processor(&mut self, view: ProcessorView) {
+        if self.skips {
+            return;
+        }
         if let Some(cluster) = self.found.clusters.last_mut() {
             cluster.processors.push(Processor { view, stuck: None });
         }
     }
 
     fn fibre(&mut self, fibre: FibreView<'_>) {
+        if self.skips {
+            return;
+        }
         if self.found.fibres.len() == self.found.fibres.capacity() {
             self.found.omitted += 1;
             return;
@@ -253,6 +274,9 @@ impl FibreVisitor for Gatherer<'_> {
     }
 
     fn unseen(&mut self, processor: StuckProcessor) {
+        if self.skips {
+            return;
+        }
         if self.found.fibres.len() == self.found.fibres.capacity() {
             self.found.omitted += 1;
             return;
@@ -276,7 +300,7 @@ impl FibreVisitor for Gatherer<'_> {
     }
 
     fn missed(&mut self) {
-        self.found.missed += 1;
+        self.found.missed += usize::from(!self.skips);
     }
 
     fn unread(&mut self, what: &str) {

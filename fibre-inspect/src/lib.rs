@@ -85,7 +85,7 @@ mod watch;
 #[cfg(not(loom))]
 pub use self::{
     begin::begin_with_first_cluster,
-    dump::{Format, content, dump},
+    dump::{Format, content, content_of, dump},
     metrics::{Metrics, add_exposition, exposition, metrics},
     sample::stuck::{Stuck, StuckCounts, stuck},
     trace::write_trace,

@@ -7,6 +7,8 @@ mod support;
 
 #[path = "activities/mod.rs"]
 mod suite_activities;
+#[path = "directed.rs"]
+mod suite_directed;
 #[path = "local.rs"]
 mod suite_local;
 #[path = "migration.rs"]

@@ -8,6 +8,7 @@ use crate::config::policy::StealOrder;
 use crate::config::settings::default_processors;
 use crate::config::settings::{MOST_NICE, MOST_PROCESSORS, MOST_SPARE, Settings, variable};
 use crate::fibre::HookList;
+use crate::fibre::director::Director;
 use crate::fibre::switch_hooks::SwitchHooks;
 use crate::processor::OVERFLOW_HOOK;
 use crate::ready::record_here;
@@ -21,6 +22,7 @@ use crate::wait::since;
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How many spare processors a small machine's cluster may have, unless the user says otherwise: as
 /// many as programs have threads that spin for each other.
@@ -290,6 +292,21 @@ impl ClusterBuilder {
     #[must_use]
     pub fn switch_hooks(mut self, hooks: impl SwitchHooks) -> Self {
         self.hooks.push(Arc::new(hooks));
+        self
+    }
+
+    /// Makes a director decide for the cluster, which gets one processor, no spare ones, and fibres
+    /// that share the thread-locals of that. For layers above that test programs.
+    #[must_use]
+    pub fn directed(mut self, director: Arc<dyn Director>) -> Self {
+        self.hooks.set_director(director);
+        self.processors = Some(1);
+        self.settings.max_processors = 1;
+        self.settings.max_spare = Some(0);
+        self.settings.spin = Duration::ZERO;
+        self.settings.own_thread_locals = false;
+        self.settings.moves_started = false;
+        self.settings.force_migration = false;
         self
     }
 

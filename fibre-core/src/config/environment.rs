@@ -174,6 +174,7 @@ static VARIABLES: &[Variable] = &[
     },
     foreign("FIBRE_STRESS_SECONDS"),
     foreign("FIBRE_SHUTDOWNS"),
+    foreign("FIBRE_TEST"),
     foreign("FIBRE_CAPI"),
 ];
 

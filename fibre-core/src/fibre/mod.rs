@@ -11,7 +11,9 @@
 //! * `lazy_box`: a box that is made when it is first needed;
 //! * `bindings`: scoped values, which fibres inherit;
 //! * `local_table`: fibre-local values by key;
-//! * `switch_hooks`: functions of the program that are called at each switch;
+//! * `switch_hooks`: functions of the program that are called at each switch; `switch_reason`: why
+//!   a fibre has been switched from;
+//! * `director`: what decides for a cluster under test;
 //! * `cancel_batch`, `cancel_group`: how fibres are cancelled, and which of them together.
 
 pub mod activity_word;
@@ -20,6 +22,7 @@ pub(crate) mod block_cache;
 pub(crate) mod cancel_batch;
 pub(crate) mod cancel_group;
 mod control_block;
+pub(crate) mod director;
 mod fibre_list;
 mod fibre_list_ref;
 pub(crate) mod labels;
@@ -27,6 +30,7 @@ pub(crate) mod lazy_box;
 pub(crate) mod local_table;
 pub mod state;
 pub(crate) mod switch_hooks;
+pub(crate) mod switch_reason;
 mod wait_slot;
 
 pub use self::control_block::{ControlBlock, FibreReport, Viewer};

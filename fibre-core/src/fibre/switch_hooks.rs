@@ -10,6 +10,8 @@
 //! run on the processor's own stack, between two fibres, so they cannot leave it.
 
 use super::ControlBlock;
+use super::director::Director;
+use super::switch_reason::SwitchReason;
 use crate::sync::thread_mutex::Mutex;
 use crate::sys::stderr;
 use std::fmt;
@@ -85,20 +87,6 @@ pub trait SwitchHooks: Send + Sync + 'static {
     fn switch_out(&self, fibre: &SwitchedFibre<'_>, reason: SwitchReason);
 }
 
-/// Why a fibre has left its stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SwitchReason {
-    /// It lets others run.
-    Yields,
-    /// It waits, and others run meanwhile; in the panic hook it waits without that.
-    Waits,
-    /// It goes on in another cluster.
-    Moves,
-    /// It has ended, or an activity has ended a run. Its fibre-local values are gone.
-    Ends,
-}
-
 /// A fibre that is switched to or from, as hooks see it.
 pub struct SwitchedFibre<'a> {
     /// Its block, which belongs to its processor during the call.
@@ -142,17 +130,32 @@ impl fmt::Debug for SwitchedFibre<'_> {
 
 /// The hooks of a cluster, or of one that is to be built.
 #[derive(Clone, Default)]
-pub(crate) struct HookList(Arc<[Arc<dyn SwitchHooks>]>);
+pub(crate) struct HookList {
+    /// What is called at each switch.
+    hooks: Arc<[Arc<dyn SwitchHooks>]>,
+    /// What decides for the cluster.
+    director: Option<Arc<dyn Director>>,
+}
 
 impl HookList {
-    /// Whether there are none.
+    /// Whether there are none, and no director.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.hooks.is_empty() && self.director.is_none()
+    }
+
+    /// What decides for the cluster, if anything does.
+    pub(crate) fn director(&self) -> Option<&Arc<dyn Director>> {
+        self.director.as_ref()
+    }
+
+    /// Makes this one decide.
+    pub(crate) fn set_director(&mut self, director: Arc<dyn Director>) {
+        self.director = Some(director);
     }
 
     /// Adds one at the end.
     pub(crate) fn push(&mut self, hooks: Arc<dyn SwitchHooks>) {
-        self.0 = self.0.iter().cloned().chain([hooks]).collect();
+        self.hooks = self.hooks.iter().cloned().chain([hooks]).collect();
     }
 
     /// The hooks of the process, and these behind them. From now on none are installed.
@@ -162,26 +165,27 @@ impl HookList {
         if process.hooks.is_empty() {
             return self;
         }
-        Self(process.hooks.iter().chain(&*self.0).cloned().collect())
+        let hooks = process.hooks.iter().chain(&*self.hooks).cloned().collect();
+        Self { hooks, ..self }
     }
 
     /// Calls the hooks of a fibre that is about to run.
     pub(crate) fn switch_in(&self, block: &ControlBlock) {
         let fibre = SwitchedFibre::new(block, false);
-        call(|| self.0.iter().for_each(|hooks| hooks.switch_in(&fibre)));
+        call(|| self.hooks.iter().for_each(|hooks| hooks.switch_in(&fibre)));
     }
 
     /// Calls the hooks of a fibre that has left its stack.
     pub(crate) fn switch_out(&self, block: &ControlBlock, reason: SwitchReason) {
         let fibre = SwitchedFibre::new(block, reason == SwitchReason::Ends);
         let out = |hooks: &Arc<dyn SwitchHooks>| hooks.switch_out(&fibre, reason);
-        call(|| self.0.iter().rev().for_each(out));
+        call(|| self.hooks.iter().rev().for_each(out));
     }
 }
 
 impl fmt::Debug for HookList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HookList").field(&self.0.len()).finish()
+        f.debug_tuple("HookList").field(&self.hooks.len()).finish()
     }
 }
 

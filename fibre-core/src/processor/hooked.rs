@@ -7,7 +7,7 @@
 use super::Processor;
 use super::run_loop::{NoTrace, TraceSink};
 use crate::fibre::HookList;
-use crate::fibre::switch_hooks::SwitchReason;
+use crate::fibre::switch_reason::SwitchReason;
 use crate::queue::Runnable;
 use crate::stack::context::Action;
 use crate::sys::stderr;
@@ -60,7 +60,7 @@ impl<R: TraceSink> TraceSink for Hooked<'_, R> {
 }
 
 /// What an action is to hooks.
-fn reason_of(action: Action) -> SwitchReason {
+pub(super) fn reason_of(action: Action) -> SwitchReason {
     match action {
         Action::Yield | Action::MakeWay => SwitchReason::Yields,
         Action::Park | Action::ParkAtHome | Action::Hold => SwitchReason::Waits,
@@ -70,7 +70,7 @@ fn reason_of(action: Action) -> SwitchReason {
 }
 
 impl Processor {
-    /// The run loop of a processor in a cluster with switch hooks.
+    /// The run loop of a processor in a cluster with switch hooks, or with a director.
     #[inline(never)]
     pub(super) fn run_hooked(&self) {
         match self.begin_track() {
@@ -81,11 +81,15 @@ impl Processor {
 
     /// The same, with what records events.
     pub(super) fn run_between_hooks(&self, inner: &impl TraceSink) {
-        self.run_with(&Hooked {
+        let recorder = Hooked {
             processor: self,
             hooks: &self.domain.hooks,
             inner,
-        });
+        };
+        match self.domain.hooks.director() {
+            Some(director) => self.run_by(&**director, &recorder),
+            None => self.run_with(&recorder),
+        }
     }
 
     /// Whether the processor calls a switch hook.

@@ -19,6 +19,7 @@
 //! * `activity_stack`: what it keeps for them;
 //! * `run_loop`: the run loop, with and without a record of events;
 //! * `hooked`: the run loop of clusters with switch hooks;
+//! * `directed`: that of clusters under test;
 //! * `own_locals`: that of clusters with fibres that have thread-locals of their own;
 //! * `control`: carries out what the cluster's handles ask for; `order`: whether it then goes on,
 //!   and what it has carried out;
@@ -55,6 +56,7 @@ mod activity_stack;
 mod call_state;
 mod calls;
 mod control;
+mod directed;
 mod execute;
 pub(crate) mod exit;
 mod exit_state;
@@ -85,6 +87,7 @@ mod spin;
 mod time_slice;
 mod watch;
 
+pub use directed::with_director;
 pub(crate) use exit_state::ExitState;
 pub use here::{in_fibre, spread_next_spawn, with_processor_local};
 pub(crate) use here::{running, spreads_next_spawn, with_running};
@@ -238,7 +241,11 @@ impl Processor {
             spawn_turn: SpawnTurn::new(),
             service: Service::new(epoch, SERVICE_INTERVAL),
             epoch,
-            slices: Slices::new(epoch, domain.settings.slice),
+            slices: Slices::new(
+                epoch,
+                domain.settings.slice,
+                domain.hooks.director().is_some(),
+            ),
             polling: Polling::default(),
             idle: IdleState::new(epoch, domain.settings.spin),
             held: Held::default(),
@@ -545,6 +552,9 @@ impl Processor {
     /// switches otherwise has the processor serviced here.
     #[cold]
     fn end_slice(&self) -> bool {
+        if let Some(gives_way) = self.gives_way() {
+            return gives_way;
+        }
         let now = Instant::now();
         if now - self.service.last.get() >= SERVICE_PERIOD {
             let left = self.service.left.replace(0);

@@ -35,10 +35,15 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// The slices of a processor that begins, each of this length.
-    pub(super) fn new(epoch: Instant, length: Duration) -> Self {
+    /// The slices of a processor that begins, each of this length; with `at_each_point`, it looks
+    /// at each point whether a fibre's slice is over.
+    pub(super) fn new(epoch: Instant, length: Duration, at_each_point: bool) -> Self {
+        let mut run = Slice::new(epoch, length);
+        if at_each_point {
+            run.look_at_each_point();
+        }
         Self {
-            run: Slice::new(epoch, length),
+            run,
             way: Slice::new(epoch, length),
         }
     }
@@ -77,6 +82,13 @@ impl Slice {
             began: Cell::new(now),
             checked: Cell::new(now),
         }
+    }
+
+    /// Has [`count`](Self::count) say at the first point of each run that it is time to look.
+    fn look_at_each_point(&mut self) {
+        self.usual_first = 1;
+        self.first.set(1);
+        self.restart();
     }
 
     /// Notes that another fibre begins to run. Reads no clock: its slice counts from the first
@@ -187,6 +199,18 @@ mod tests {
             let expected = most - most / 3..=most;
             assert!(expected.contains(&ends), "{length} µs: {ends}");
         }
+    }
+
+    /// The first point of each run looks.
+    #[test]
+    fn each_point_looks_where_a_director_decides() {
+        let slices = Slices::new(Instant::now(), SLICE, true);
+        for _ in 0..3 {
+            assert!(slices.run.count() && !slices.run.count());
+            slices.run.restart();
+        }
+        let plain = Slices::new(Instant::now(), SLICE, false);
+        assert!(!plain.run.count() && !slices.way.count());
     }
 
     #[test]

@@ -555,6 +555,11 @@ impl Owner<'_> {
         self.gate.pass();
     }
 
+    /// Whether other threads have made fibres ready that must run here.
+    pub(crate) fn has_foreign(self) -> bool {
+        !self.inbox.is_empty()
+    }
+
     /// Moves what others made ready behind what the owner made ready.
     #[inline(never)]
     pub(super) fn empty_inbox(self) {

@@ -25,7 +25,7 @@ impl Domain {
     pub(crate) fn place(&self, fibre: Runnable, spawner: Option<usize>, turn: usize) {
         let wanted = fibre.block().attributes.processor();
         match (wanted, self.settings.placement) {
-            (Some(processor), _) => self.queues()[processor].push_inbox(fibre),
+            (Some(processor), _) => self.pin(fibre, processor, spawner),
             _ if fibre.link().level() == Level::Background => {
                 self.shared_queues.push_background(fibre)
             }
@@ -37,6 +37,16 @@ impl Domain {
                 Some(spawner) => self.keep_first(fibre, spawner),
                 None => self.keep(fibre, turn),
             },
+        }
+    }
+
+    /// Places a new fibre on the processor that it asks for. A director takes what comes by the
+    /// inbox for another thread's.
+    fn pin(&self, fibre: Runnable, processor: usize, spawner: Option<usize>) {
+        if spawner.is_some() && self.hooks.director().is_some() {
+            self.keep(fibre, processor);
+        } else {
+            self.queues()[processor].push_inbox(fibre);
         }
     }
 

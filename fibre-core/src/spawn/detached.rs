@@ -12,7 +12,7 @@
 
 use crate::config::debug_flag::DebugFlag;
 use crate::fibre::ControlBlock;
-use crate::processor::with_running;
+use crate::processor::{with_director, with_running};
 use crate::spawn::abandoned::Abandoned;
 use crate::stack::StackError;
 use crate::sync::thread_mutex::Mutex;
@@ -254,7 +254,10 @@ fn tell(id: u64, remarks: Remarks<'_>, cause: FailureCause<'_>) {
     let hook = HOOK.lock().clone();
     if let Some(hook) = hook {
         quietly(|| hook(&failure));
-    } else if PRINTS.is_on() && !is_told_already(cause) {
+        return;
+    }
+    let _ = with_director(|director| director.failed_unseen(id));
+    if PRINTS.is_on() && !is_told_already(cause) {
         stderr::warn(format_args!("{failure}"));
     }
 }

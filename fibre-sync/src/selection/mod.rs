@@ -34,6 +34,6 @@ pub mod parts {
     pub use super::case::{Candidate, Case};
     pub use super::choose::{Chosen, Standing, choose};
     pub use super::macros::{SelectLimit, within};
-    pub use super::order::Order;
+    pub use super::order::{Order, ask_directors};
     pub use fibre_core::Limit;
 }

@@ -45,6 +45,15 @@ fn shuffle<A>(arms: &mut [A]) {
     }
 }
 
+/// What the count of selections is multiplied by: [`GOLDEN`], or zero once
+/// [`ask_directors`] has been called.
+static FACTOR: AtomicU32 = AtomicU32::new(GOLDEN);
+
+/// Has clusters under test draw by their directors from now on. Blocks nothing.
+pub fn ask_directors() {
+    FACTOR.store(0, Ordering::Relaxed);
+}
+
 /// A number that differs from time to time. It needs neither a thread-local nor a seed, as the
 /// generator of a crate would.
 fn draw() -> u32 {
@@ -52,5 +61,19 @@ fn draw() -> u32 {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.load(Ordering::Relaxed);
     COUNT.store(count.wrapping_add(1), Ordering::Relaxed);
+    let draw = count.wrapping_mul(FACTOR.load(Ordering::Relaxed));
+    if draw == 0 {
+        return drawn_by_director(count);
+    }
+    draw
+}
+
+/// [`draw`] where a director may have to decide.
+#[cold]
+fn drawn_by_director(count: u32) -> u32 {
+    #[cfg(not(loom))]
+    if let Some(draw) = fibre_core::internal::with_director(|director| director.draw()) {
+        return draw;
+    }
     count.wrapping_mul(GOLDEN)
 }

@@ -25,7 +25,7 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 26] = [
+const DRAWN: [(&str, &[&str]); 27] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
@@ -63,6 +63,11 @@ const DRAWN: [(&str, &[&str]); 26] = [
     (
         "fibre-libc",
         &["fibre-core", "fibre-io", "fibre-sync", FACADE],
+    ),
+    // Its tests and examples use the facade.
+    (
+        "fibre-test",
+        &["fibre-core", "fibre-inspect", "fibre-sync", FACADE],
     ),
     ("fibre-threads", &["fibre-libc"]),
     ("fibre-measure", &[]),
@@ -114,6 +119,7 @@ const DRAWN: [(&str, &[&str]); 26] = [
             "fibre-hyper",
             "fibre-libc",
             "fibre-tasks",
+            "fibre-test",
         ],
     ),
     ("xtask", &[]),

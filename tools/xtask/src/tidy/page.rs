@@ -66,6 +66,7 @@ pub(crate) fn sealed(sources: &[Source]) -> Vec<Violation> {
         "exts/rustls/",
         "exts/ureq/",
         "exts/libc/",
+        "exts/test/",
         "fibre-capi/",
     ];
     let roots = crates.map(|folder| format!("{folder}src/lib.rs"));

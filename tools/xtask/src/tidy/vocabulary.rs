@@ -45,7 +45,7 @@ const THREAD_LOCAL_USERS: [&str; 8] = [
 const ENVIRONMENT_HOME: &str = "fibre-core/src/sys/environment.rs";
 
 /// The crates that are linked into programs. They read it nowhere else.
-const LINKED: [&str; 13] = [
+const LINKED: [&str; 14] = [
     "src",
     "fibre-core/src",
     "fibre-sync/src",
@@ -58,6 +58,7 @@ const LINKED: [&str; 13] = [
     "exts/rustls/src",
     "exts/ureq/src",
     "exts/libc/src",
+    "exts/test/src",
     "fibre-capi/src",
 ];
 

@@ -1,0 +1,137 @@
+//! Tests of programs on fibres, where the test decides about time and schedule.
+//!
+//! [`run`] runs a closure as the first fibre of a cluster with one processor. The code under test
+//! is the code that ships: fibre's own calls, and std's clocks.
+//!
+//! ```
+//! use std::time::{Duration, Instant};
+//!
+//! // An hour of retries, in no time.
+//! fibre_test::run(|_| {
+//!     let begun = Instant::now();
+//!     let answer = (0..60).find_map(|attempt| {
+//!         fibre::sleep(Duration::from_secs(60));
+//!         (attempt == 59).then_some("here")
+//!     });
+//!     assert_eq!(answer, Some("here"));
+//!     assert_eq!(begun.elapsed(), Duration::from_secs(3600));
+//! });
+//! ```
+//!
+//! # Time
+//!
+//! The time stands still while any fibre can run, and jumps to the next deadline when none can.
+//! `Instant` and `SystemTime` show it to all fibres of the run; the day begins on 1 January 2000.
+//! [`Sim`] says how much has passed, and lets more pass.
+//!
+//! # Ends
+//!
+//! When nothing can run and nothing is due, the run fails at once with a dump. It also fails if
+//! fibres still live when the closure has returned.
+//!
+//! # Schedules
+//!
+//! A [`Schedule`] chooses who goes on at each *switch point*: where a fibre waits, yields, ends, or
+//! makes a call that could have made it wait: takes a lock or a permit, sends, receives, selects. A
+//! fibre that wakes or spawns another goes on until its own next switch point; [`switch_point`]
+//! adds some. All follows from a seed. A failed run prints a line that repeats it:
+//!
+//! ```text
+//! replay: FIBRE_TEST=417:9f3a04c2d1e87b65 cargo test a_transfer
+//! ```
+//!
+//! It fails with that seed at once, and says so if the run is another one than it was.
+//!
+//! # What is not under control
+//!
+//! A wait for something outside ends the run, and says who waits for what: input and output, calls
+//! that block a thread ([`blocking`](fibre_core::blocking())), other clusters, other threads that
+//! wake fibres. Not noticed is what a fibre reads from outside without waiting: random numbers,
+//! files, addresses. So a failed seed is run a second time, and compared. A fibre that blocks its
+//! thread (`std::thread::sleep`, a mutex of std's) does so in the time of the machine; the run's
+//! stands still meanwhile.
+//!
+//! # Files, lowest first
+//!
+//! | file | idea |
+//! |---|---|
+//! | `random` | numbers that follow from a seed |
+//! | `schedule` | which of the ready fibres runs next |
+//! | `trace` | what a run has done so far, in one number |
+//! | `stage` | directs the processor: time, choices, the run's end |
+//! | `clock` | the clock of the fibres |
+//! | `failure` | what is said of a failed run |
+//! | `replay` | the variable that repeats one |
+//! | `simulation`, `once`, `builder` | what a test does with its run; one run; many |
+
+#![deny(unreachable_pub, unnameable_types)]
+
+mod builder;
+mod clock;
+mod failure;
+mod once;
+mod random;
+mod replay;
+mod schedule;
+mod simulation;
+mod stage;
+mod trace;
+
+pub use builder::{Builder, Report};
+pub use schedule::Schedule;
+pub use simulation::Sim;
+
+use fibre_core::internal::yield_point;
+
+/// A switch point where the runtime has none: other fibres may run here, if the schedule says so.
+/// For places between two accesses of what is no lock, such as an atomic. Outside of a run it is a
+/// place where a fibre that has run for long lets others run. Blocks nothing.
+///
+/// ```
+/// use fibre_test::{Schedule, Sim, switch_point};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+///
+/// let lost = std::panic::catch_unwind(|| {
+///     Sim::builder().seeds(100).schedule(Schedule::random()).run(|_| {
+///         let count = Arc::new(AtomicU32::new(0));
+///         let adders = [(); 2].map(|()| {
+///             let count = Arc::clone(&count);
+///             fibre::spawn(move || {
+///                 let before = count.load(Ordering::Relaxed);
+///                 switch_point();
+///                 count.store(before + 1, Ordering::Relaxed);
+///             })
+///         });
+///         adders.into_iter().for_each(|adder| adder.join().unwrap());
+///         assert_eq!(count.load(Ordering::Relaxed), 2);
+///     })
+/// });
+/// assert!(lost.is_err());
+/// ```
+pub fn switch_point() {
+    yield_point();
+}
+
+/// Runs a test once, with the defaults of [`Sim::builder`]: in order, with the seed 0. Blocks the
+/// thread.
+///
+/// ```
+/// use fibre::channel;
+/// use std::time::Duration;
+///
+/// fibre_test::run(|sim| {
+///     let (sender, receiver) = channel::unbounded::<u32>();
+///     let waits = fibre::spawn(move || receiver.recv_timeout(Duration::from_secs(5)));
+///     assert!(waits.join().unwrap().is_err());
+///     assert_eq!(sim.now(), Duration::from_secs(5));
+///     drop(sender);
+/// });
+/// ```
+///
+/// # Panics
+///
+/// As [`Builder::run`].
+pub fn run(test: impl Fn(&Sim) + Send + Sync + 'static) {
+    let _ = Sim::builder().run(test);
+}

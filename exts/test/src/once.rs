@@ -1,0 +1,125 @@
+//! One run of a test, from its cluster to what became of it.
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::schedule::Schedule;
+use crate::simulation::Sim;
+use crate::stage::Stage;
+use fibre_core::{Cluster, JoinHandle};
+use fibre_sync::selection::parts::ask_directors;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How long the fibres of a failed run are given to end once they have been cancelled, in the time
+/// of the machine.
+const CANCEL: Duration = Duration::from_millis(200);
+
+/// What a test does.
+pub(crate) type Test = Arc<dyn Fn(&Sim) + Send + Sync>;
+
+/// The settings of one run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) seed: u64,
+    pub(crate) schedule: Schedule,
+    pub(crate) most_switches: u64,
+    pub(crate) patience: Duration,
+    pub(crate) allows_leaks: bool,
+    /// Whether a failure has the stacks of the fibres.
+    pub(crate) dumps: bool,
+}
+
+/// What has become of a run.
+pub(crate) struct Outcome {
+    pub(crate) hash: u64,
+    pub(crate) switches: u64,
+    pub(crate) elapsed: Duration,
+    pub(crate) failure: Option<Failure>,
+}
+
+/// Runs a test once. Blocks the thread.
+///
+/// # Panics
+///
+/// If there is no thread or memory for the cluster.
+pub(crate) fn run_once(settings: Settings, test: &Test) -> Outcome {
+    let stage = Stage::new(settings.schedule, settings.seed, settings.most_switches);
+    let stage = Arc::new(stage);
+    ask_directors();
+    let cluster = build(&stage, settings.seed);
+    let root = begin(&cluster, &stage, test);
+    let verdict = stage.wait(settings.patience);
+    // Before the cluster is stopped, which changes neither.
+    let (hash, switches) = (stage.hash(), stage.switches());
+    let mut root = Some(root);
+    let failure = Failure::of(verdict, &stage, &cluster, settings.dumps)
+        .or_else(|| end(root.take()?, &cluster, settings));
+    stop(cluster, failure.is_some(), settings.allows_leaks);
+    // One that was unwound by that is of no interest any more.
+    drop(root.map(JoinHandle::join));
+    Outcome {
+        hash,
+        switches,
+        elapsed: stage.elapsed(),
+        failure,
+    }
+}
+
+/// The cluster of a run, which has a name of its own: dumps of the run are found by that.
+fn build(stage: &Arc<Stage>, seed: u64) -> Cluster {
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let director: Arc<Stage> = Arc::clone(stage);
+    let builder = Cluster::builder()
+        .name(format!("sim-{number}"))
+        .seed(seed)
+        .directed(director);
+    match builder.build() {
+        Ok(cluster) => cluster,
+        Err(error) => panic!("fibre-test: no cluster for a run: {error}"),
+    }
+}
+
+/// Starts the test as the first fibre.
+fn begin(cluster: &Cluster, stage: &Arc<Stage>, test: &Test) -> JoinHandle<()> {
+    /// Tells the stage, also when the test panics.
+    struct Ends(Arc<Stage>);
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            self.0.end();
+        }
+    }
+
+    let (test, stage) = (Arc::clone(test), Arc::clone(stage));
+    cluster.spawn(move || {
+        stage.begin();
+        let ends = Ends(Arc::clone(&stage));
+        assert!(
+            clock::is_read_by_std(),
+            "fibre-test: this program is linked with another `clock_gettime`, so its time is not \
+             under the kit's control"
+        );
+        test(&Sim::of(stage));
+        drop(ends);
+    })
+}
+
+/// Looks at what is left of a run that has come to its end.
+fn end(root: JoinHandle<()>, cluster: &Cluster, settings: Settings) -> Option<Failure> {
+    match root.join() {
+        Err(payload) => Some(Failure::panicked(payload)),
+        Ok(()) if settings.allows_leaks || cluster.live() == 0 => None,
+        Ok(()) => Some(Failure::leak(cluster, settings.dumps)),
+    }
+}
+
+/// Ends the cluster; what is left in it unwinds.
+fn stop(cluster: Cluster, has_failed: bool, allows_leaks: bool) {
+    if has_failed || allows_leaks {
+        // Standard error has been told of what is abandoned.
+        let _ = cluster.stop_within(Duration::ZERO, CANCEL);
+    } else {
+        cluster.stop();
+    }
+}

@@ -1,0 +1,111 @@
+//! What a test does with its run.
+
+use crate::stage::Stage;
+use fibre_core::sleep;
+use fibre_sync::Event;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A run of a test, as its fibres see it: its time, and when it has come to rest. Clones are the
+/// same run.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// fibre_test::run(|sim| {
+///     let begun = Instant::now();
+///     fibre::sleep(Duration::from_secs(3600));
+///     assert_eq!(begun.elapsed(), Duration::from_secs(3600));
+///     assert_eq!(sim.now(), Duration::from_secs(3600));
+/// });
+/// ```
+#[derive(Debug, Clone)]
+pub struct Sim(Arc<Stage>);
+
+impl Sim {
+    /// The run on this stage.
+    pub(crate) fn of(stage: Arc<Stage>) -> Self {
+        Self(stage)
+    }
+
+    /// How much time has passed since the run began. Blocks nothing.
+    ///
+    /// ```
+    /// fibre_test::run(|sim| {
+    ///     assert!(sim.now().is_zero());
+    ///     sim.advance(std::time::Duration::from_millis(5));
+    ///     assert_eq!(sim.now().as_millis(), 5);
+    /// });
+    /// ```
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    /// Waits until nothing can run, while no time passes: all other fibres have ended, or wait for
+    /// time to pass, or for each other. Blocks the fibre.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// static DONE: AtomicU32 = AtomicU32::new(0);
+    ///
+    /// fibre_test::run(|sim| {
+    ///     let fibres = [1, 2, 3].map(|step| {
+    ///         fibre::spawn(move || {
+    ///             (0..step).for_each(|_| fibre::yield_now());
+    ///             DONE.fetch_add(1, Ordering::Relaxed);
+    ///         })
+    ///     });
+    ///     sim.settle();
+    ///     assert_eq!(DONE.load(Ordering::Relaxed), 3);
+    ///     assert!(sim.now().is_zero());
+    ///     fibres.into_iter().for_each(|fibre| fibre.join().unwrap());
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the caller is no fibre of this run.
+    pub fn settle(&self) {
+        self.refuse_strangers();
+        let settled = Arc::new(Event::new());
+        self.0.settle(Arc::clone(&settled));
+        settled.wait();
+    }
+
+    /// Lets this much time pass, and all that is due until then happen. Then nothing can run, as
+    /// after [`settle`](Self::settle). Blocks the fibre.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// fibre_test::run(|sim| {
+    ///     let beats = fibre::spawn(|| {
+    ///         let mut interval = fibre::Interval::new(Duration::from_secs(10));
+    ///         for _ in 0..6 {
+    ///             let _ = interval.tick();
+    ///         }
+    ///     });
+    ///     sim.advance(Duration::from_secs(59));
+    ///     assert!(!beats.is_finished());
+    ///     sim.advance(Duration::from_secs(1));
+    ///     assert!(beats.is_finished());
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the caller is no fibre of this run.
+    pub fn advance(&self, time: Duration) {
+        self.refuse_strangers();
+        sleep(time);
+        self.settle();
+    }
+
+    /// Panics if the caller is no fibre of this run.
+    fn refuse_strangers(&self) {
+        let is_ours = fibre_core::in_fibre() && self.0.is_callers();
+        assert!(is_ours, "only a fibre of the run can wait for it");
+    }
+}

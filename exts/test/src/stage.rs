@@ -1,0 +1,321 @@
+//! What a run plays on: its time, its choices, and whether it has come to an end.
+//!
+//! A stage directs the one processor of a run's cluster ([`Director`]). Its phases:
+//!
+//! ```text
+//!   Waiting ──► Playing ──► Ending ──► Over
+//!                  └──────────────────►┘
+//! ```
+//!
+//! It waits until the closure of the test begins, which *plays* until it returns. Then what is
+//! ready goes on until nothing is (*ending*). The run is over when that is so, or when the stage
+//! has seen what ends it before. From then on the fibres are the cluster's, which is stopped: they
+//! run in order, and nothing is noted any more.
+//!
+//! The time is one word, which all may read; everything else lies under one lock. The processor's
+//! thread takes it between two fibres, and running fibres for some instructions, without a switch.
+
+use crate::schedule::{Picker, Schedule};
+use crate::trace::{Event, Trace};
+use fibre_core::internal::{Director, IdleAction, with_director};
+use fibre_core::{SwitchReason, WaitKind, WaitObject};
+use fibre_sync::Event as Signal;
+use std::any::Any;
+use std::collections::VecDeque;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long, in the time of the machine, another thread may take to show that it wakes what seems
+/// to be deadlocked.
+const GRACE: Duration = Duration::from_millis(20);
+
+/// How a run has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The closure has returned, or panicked, and nothing can run any more.
+    Done,
+    /// Nothing can run, and nothing is due.
+    Deadlock,
+    /// This fibre waits for something outside.
+    Outside(u64, WaitObject),
+    /// This fibre has moved to another cluster.
+    Moved(u64),
+    /// This fibre has failed, and nobody learns of it.
+    Unseen(u64),
+    /// Another thread has woken a fibre.
+    Woken,
+    /// There have been more switches than there may be.
+    Endless,
+    /// A fibre has not switched for long, in the time of the machine.
+    Stuck,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Playing,
+    Ending,
+    Over(Verdict),
+}
+
+/// What a run plays on.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// The nanoseconds that have passed.
+    elapsed: AtomicU64,
+    /// What the monotonic clock showed when the processor first asked.
+    birth: OnceLock<Duration>,
+    /// How many switches there have been.
+    switches: AtomicU64,
+    /// How many there may be.
+    most_switches: u64,
+    state: Mutex<State>,
+    /// Notified when the run is over.
+    over: Condvar,
+}
+
+/// What lies under the lock.
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    picker: Picker,
+    trace: Trace,
+    /// The fibres that wait until nothing can run.
+    settlers: VecDeque<Arc<Signal>>,
+    /// Whether the running fibre gives way because it has been told to.
+    told_to_give_way: bool,
+}
+
+impl Stage {
+    /// The stage of a run.
+    pub(crate) fn new(schedule: Schedule, seed: u64, most_switches: u64) -> Self {
+        Self {
+            elapsed: AtomicU64::new(0),
+            birth: OnceLock::new(),
+            switches: AtomicU64::new(0),
+            most_switches,
+            state: Mutex::new(State {
+                phase: Phase::Waiting,
+                picker: Picker::new(schedule, seed),
+                trace: Trace::default(),
+                settlers: VecDeque::new(),
+                told_to_give_way: false,
+            }),
+            over: Condvar::new(),
+        }
+    }
+
+    /// How much time has passed.
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.elapsed.load(Ordering::Relaxed))
+    }
+
+    /// What the monotonic clock shows; `real` reads the machine's.
+    pub(crate) fn monotonic(&self, real: impl FnOnce() -> Duration) -> Duration {
+        *self.birth.get_or_init(real) + self.elapsed()
+    }
+
+    /// Whether the calling thread is the processor of this run.
+    pub(crate) fn is_callers(&self) -> bool {
+        let is_this = |stage: &Self| ptr::eq(stage, self);
+        let asks = |director: &dyn Director| {
+            let director: &dyn Any = director;
+            director.downcast_ref().is_some_and(is_this)
+        };
+        with_director(asks) == Some(true)
+    }
+
+    /// The closure begins.
+    pub(crate) fn begin(&self) {
+        self.lock().phase = Phase::Playing;
+    }
+
+    /// The closure has returned or panicked.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        if state.phase == Phase::Playing {
+            state.phase = Phase::Ending;
+        }
+    }
+
+    /// Has `signal` set when nothing can run.
+    pub(crate) fn settle(&self, signal: Arc<Signal>) {
+        self.lock().settlers.push_back(signal);
+    }
+
+    /// Waits until the run is over, or no fibre has switched for as long as `patience`. Blocks the
+    /// thread.
+    pub(crate) fn wait(&self, patience: Duration) -> Verdict {
+        let mut state = self.lock();
+        loop {
+            match state.phase {
+                Phase::Over(Verdict::Deadlock) => break,
+                Phase::Over(verdict) => return verdict,
+                _ => {}
+            }
+            let before = self.switches.load(Ordering::Relaxed);
+            let (after, timeout) = self
+                .over
+                .wait_timeout(state, patience)
+                .unwrap_or_else(PoisonError::into_inner);
+            state = after;
+            let stands = self.switches.load(Ordering::Relaxed) == before;
+            if timeout.timed_out() && stands && !matches!(state.phase, Phase::Over(_)) {
+                state.phase = Phase::Over(Verdict::Stuck);
+            }
+        }
+        // Another thread may be about to wake one of them.
+        let is_deadlocked = |state: &mut State| state.phase == Phase::Over(Verdict::Deadlock);
+        let waited = self.over.wait_timeout_while(state, GRACE, is_deadlocked);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match state.phase {
+            Phase::Over(verdict) => verdict,
+            _ => Verdict::Deadlock,
+        }
+    }
+
+    /// The number of the run so far.
+    pub(crate) fn hash(&self) -> u64 {
+        self.lock().trace.hash()
+    }
+
+    /// How many switches there may be.
+    pub(crate) fn most_switches(&self) -> u64 {
+        self.most_switches
+    }
+
+    /// How many switches there have been.
+    pub(crate) fn switches(&self) -> u64 {
+        self.switches.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the run, if it still goes on.
+    fn finish(&self, mut state: MutexGuard<'_, State>, verdict: Verdict) {
+        if matches!(state.phase, Phase::Playing | Phase::Ending) {
+            state.phase = Phase::Over(verdict);
+            self.over.notify_all();
+        }
+    }
+
+    /// Makes the clock show this moment, if it comes.
+    fn pass_until(&self, state: &mut State, moment: Instant) {
+        // This thread's clock is this stage's.
+        let wait = moment.saturating_duration_since(Instant::now());
+        let wait = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX / 2);
+        let now = self.elapsed.load(Ordering::Relaxed).saturating_add(wait);
+        self.elapsed.store(now, Ordering::Relaxed);
+        state.trace.note(Event::Time, now);
+    }
+}
+
+impl State {
+    /// Whether the run goes on.
+    fn plays(&self) -> bool {
+        matches!(self.phase, Phase::Playing | Phase::Ending)
+    }
+}
+
+impl Director for Stage {
+    fn choose(&self, ready: &[u64]) -> usize {
+        let mut state = self.lock();
+        if !state.plays() {
+            return 0;
+        }
+        let switches = self.switches.load(Ordering::Relaxed);
+        self.switches.store(switches + 1, Ordering::Relaxed);
+        if switches >= self.most_switches {
+            self.finish(state, Verdict::Endless);
+            return 0;
+        }
+        let places: Vec<_> = ready
+            .iter()
+            .map(|&fibre| state.trace.place_of(fibre))
+            .collect();
+        let chosen = state.picker.choose(&places);
+        state.trace.note(Event::Ready, places.len() as u64);
+        state.trace.note(Event::Chosen, places[chosen] as u64);
+        chosen
+    }
+
+    fn gives_way(&self) -> bool {
+        let mut state = self.lock();
+        let gives_way = state.plays() && state.picker.gives_way();
+        state.told_to_give_way = gives_way;
+        gives_way
+    }
+
+    fn draw(&self) -> u32 {
+        let mut state = self.lock();
+        let draw = state.picker.draw();
+        if state.plays() {
+            state.trace.note(Event::Drawn, draw.into());
+        }
+        draw
+    }
+
+    fn failed_unseen(&self, fibre: u64) {
+        let state = self.lock();
+        self.finish(state, Verdict::Unseen(fibre));
+    }
+
+    fn left(&self, fibre: u64, reason: SwitchReason, awaited: Option<WaitObject>) {
+        let mut state = self.lock();
+        if !state.plays() {
+            return;
+        }
+        let told = std::mem::take(&mut state.told_to_give_way);
+        if reason == SwitchReason::Yields && !told {
+            state.picker.yielded();
+        }
+        let kind = awaited.map_or(0, |awaited| awaited.kind() as u64);
+        state.trace.note(Event::Left, (reason as u64) << 8 | kind);
+        if reason == SwitchReason::Moves {
+            return self.finish(state, Verdict::Moved(fibre));
+        }
+        if let Some(awaited) = awaited.filter(|awaited| is_outside(awaited.kind())) {
+            self.finish(state, Verdict::Outside(fibre, awaited));
+        }
+    }
+
+    fn woken_from_outside(&self) {
+        let mut state = self.lock();
+        if state.plays() || state.phase == Phase::Over(Verdict::Deadlock) {
+            state.phase = Phase::Over(Verdict::Woken);
+            self.over.notify_all();
+        }
+    }
+
+    fn nothing_ready(&self, next: Option<Instant>) -> IdleAction {
+        let mut state = self.lock();
+        if let Phase::Waiting | Phase::Over(_) = state.phase {
+            return IdleAction::Sleeps;
+        }
+        if let Some(signal) = state.settlers.pop_front() {
+            drop(state);
+            signal.set();
+            return IdleAction::Looks;
+        }
+        match next {
+            _ if state.phase == Phase::Ending => self.finish(state, Verdict::Done),
+            Some(moment) => {
+                self.pass_until(&mut state, moment);
+                return IdleAction::Looks;
+            }
+            None => self.finish(state, Verdict::Deadlock),
+        }
+        IdleAction::Sleeps
+    }
+}
+
+/// Whether the kit cannot know when such a wait ends.
+fn is_outside(kind: WaitKind) -> bool {
+    use WaitKind::{Blocking, Cluster, Io, SelectOutside};
+    matches!(kind, Io | SelectOutside | Blocking | Cluster)
+}

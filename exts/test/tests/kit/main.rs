@@ -1,0 +1,40 @@
+//! What the kit promises: by concern.
+//!
+//! * `time`: the clock of a run;
+//! * `ends`: how a run ends, and what is said if it fails;
+//! * `schedules`: which schedules find which faults;
+//! * `classics`: faults that other tools are shown by;
+//! * `replays`: one seed, one run.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod classics;
+mod ends;
+mod replays;
+mod schedules;
+#[path = "../../../../tests/support/mod.rs"]
+mod support;
+mod time;
+
+use fibre_test::{Builder, Sim};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What the panic of a run that fails says.
+fn failure(builder: Builder, test: impl Fn(&Sim) + Send + Sync + 'static) -> String {
+    let ran = catch_unwind(AssertUnwindSafe(|| builder.run(test)));
+    let payload = ran.expect_err("the run does not fail");
+    let text = payload.downcast_ref::<String>().cloned();
+    text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()))
+        .expect("a panic with words")
+}
+
+/// Asserts that a text says all of these.
+fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+}
