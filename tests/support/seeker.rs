@@ -1,7 +1,7 @@
 //! Searches for stuck fibres while tests run, if `FIBRE_TEST_SEEK` asks for it: a number of
-//! milliseconds between two searches, or three times as long as the last one took. No test leaves fibres behind that nobody can wake, so each
-//! report is wrong, and ends the process. Children do not search: in some of them fibres are stuck
-//! on purpose.
+//! milliseconds between two searches, or three times as long as the last one took. No test leaves
+//! fibres behind that nobody can wake, so each report is wrong, and ends the process. Children do
+//! not search: in some of them fibres are stuck on purpose.
 //!
 //! `FIBRE_TEST_SEEK=500 cargo xtask test --package fibre-tests` does it for all suites but those in
 //! `EXEMPT`.

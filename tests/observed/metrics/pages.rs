@@ -186,7 +186,8 @@ fn a_process_that_hangs_is_shown() {
         are_kept && count == 2
     });
     assert_eq!(value["clusters"][0]["fibres"], 15);
-    // Where, too: on a busy machine some dump of many, as a thread has to get a CPU in time to tell.
+    // Where, too. On a busy machine it is one dump of many, as a thread tells only if it gets a CPU
+    // in time.
     let end = Instant::now() + LIMIT;
     while !page(&served, "/dump").1.contains("::hangs at ") {
         assert!(Instant::now() < end, "{}", page(&served, "/dump").1);
