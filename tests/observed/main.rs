@@ -15,7 +15,7 @@ mod suite_metrics;
 mod suite_stuck;
 #[path = "trace/mod.rs"]
 mod suite_trace;
-#[path = "tracing.rs"]
+#[path = "tracing/mod.rs"]
 mod suite_tracing;
 #[path = "watch/mod.rs"]
 mod suite_watch;
