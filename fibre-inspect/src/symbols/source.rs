@@ -121,9 +121,10 @@ mod tests {
     #[test]
     fn units_say_what_the_whole_says() {
         let mut own = own();
-        let mut known = 0;
+        let (mut known, mut tried) = (0, 0);
         for (start, inside) in some(&functions(&own)) {
             for probe in [start, inside] {
+                tried += 1;
                 let whole = own.functions_by_whole(probe);
                 let by_units = own.units.as_mut().unwrap().functions_at(probe);
                 if let Ok(by_units) = by_units {
@@ -132,9 +133,10 @@ mod tests {
                 }
             }
         }
+        // Functions of libraries that were built without line tables have no unit.
         assert!(
-            known > 100,
-            "only {known} addresses were known by their units"
+            tried >= 200 && known > tried / 4,
+            "only {known} of {tried} addresses were known by their units"
         );
     }
 
