@@ -132,6 +132,14 @@ impl FibreVisitor for Look {
     }
 }
 
+/// The fibres of each cycle of these waits, in its order.
+fn cycles_of<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Vec<u64>> {
+    let owned: Vec<_> = waits
+        .filter_map(|wait| Some((wait.id, wait.owner?)))
+        .collect();
+    cycles(&owned)
+}
+
 /// What a look suspects.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Suspicion {
@@ -146,11 +154,8 @@ impl Suspicion {
     /// if none can end a wait.
     fn new(look: &Look, still: impl FnOnce(&[i32]) -> Option<Still>) -> Self {
         let by_id: HashMap<u64, &Wait> = look.waits.iter().map(|wait| (wait.id, wait)).collect();
-        let owned = look.waits.iter().filter(|wait| wait.is_old);
-        let owned: Vec<_> = owned
-            .filter_map(|wait| Some((wait.id, wait.owner?)))
-            .collect();
-        let cycles = cycles(&owned).into_iter().map(|mut cycle| {
+        let old = look.waits.iter().filter(|wait| wait.is_old);
+        let cycles = cycles_of(old).into_iter().map(|mut cycle| {
             let lowest = (0..cycle.len()).min_by_key(|at| cycle[*at]);
             cycle.rotate_left(lowest.unwrap_or(0));
             cycle.iter().map(|id| by_id[id].identity()).collect()
@@ -244,10 +249,9 @@ impl Deadlocks {
         let aged = may_be_stuck.map(|wait| ((wait.id, wait.number), wait.age));
         let aged = aged.collect();
         let found = self.found(Suspicion::new(&look, outside::still));
-        let cycles = self.suspicion.cycles.iter();
-        let suspected = cycles.filter(|cycle| !self.told.contains(&number(cycle)));
-        let suspected = suspected.flatten().map(|(fibre, ..)| *fibre);
-        self.searches.note(aged, suspected.collect());
+        // Young cycles, too: the next looks tell them, if they last.
+        let in_cycles = cycles_of(look.waits.iter()).into_iter().flatten();
+        self.searches.note(aged, in_cycles.collect());
         for deadlock in &found {
             match deadlock {
                 Deadlock::Cycle(fibres) => self.searches.note_told(fibres.iter().copied()),

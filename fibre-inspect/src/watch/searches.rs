@@ -44,8 +44,12 @@ pub(super) struct Searches {
     judged: HashMap<(u64, u32), Duration>,
     /// The waits of the last look.
     waits: Vec<Aged>,
-    /// The fibres in cycles that the last look suspects. The next look tells them, and says more.
-    suspected: HashSet<u64>,
+    /// The fibres in cycles that the last look has shown. Looks tell cycles, and say more.
+    in_cycles: HashSet<u64>,
+    /// Whether there has been a look since sets were last told.
+    looked: bool,
+    /// The sets that searches have found, and that have not been told.
+    held: Vec<Vec<u64>>,
     /// The fibres that have been told, also for another reason.
     told: HashSet<u64>,
     /// The fibres that a search has told.
@@ -62,7 +66,9 @@ impl Searches {
         Self {
             judged: HashMap::new(),
             waits: Vec::new(),
-            suspected: HashSet::new(),
+            in_cycles: HashSet::new(),
+            looked: false,
+            held: Vec::new(),
             told: HashSet::new(),
             found: HashSet::new(),
             due: Instant::now(),
@@ -71,19 +77,20 @@ impl Searches {
     }
 
     /// Notes the waits that a look has shown, of those that may last for ever, and the fibres in
-    /// cycles that it suspects.
-    pub(super) fn note(&mut self, waits: Vec<Aged>, suspected: HashSet<u64>) {
+    /// cycles.
+    pub(super) fn note(&mut self, waits: Vec<Aged>, in_cycles: HashSet<u64>) {
         let judged = |wait: &Aged| Some((wait.0, *self.judged.get(&wait.0)?));
         self.judged = waits.iter().filter_map(judged).collect();
         self.waits = waits;
-        self.suspected = suspected;
+        self.in_cycles = in_cycles;
+        self.looked = true;
     }
 
-    /// Whether there is a wait that has never been judged.
+    /// Whether the next look is needed: there is a wait that has never been judged, or a set that
+    /// has not been told.
     pub(super) fn is_pending(&self) -> bool {
-        self.waits
-            .iter()
-            .any(|(wait, _)| !self.judged.contains_key(wait))
+        let is_new = |(wait, _): &Aged| !self.judged.contains_key(wait);
+        !self.held.is_empty() || self.waits.iter().any(is_new)
     }
 
     /// Whether there is a wait that is to be judged.
@@ -96,11 +103,20 @@ impl Searches {
             })
     }
 
-    /// Searches if that is due. Returns the sets of stuck fibres that have not been told.
+    /// Searches if that is due. Returns the sets of stuck fibres that an earlier search has found,
+    /// once a look has followed.
     pub(super) fn search(&mut self) -> Vec<Vec<u64>> {
-        if Instant::now() < self.due || !self.is_wanted() {
-            return Vec::new();
+        let looked = std::mem::take(&mut self.looked);
+        let sets = if looked { self.take_held() } else { Vec::new() };
+        if Instant::now() >= self.due && self.is_wanted() {
+            self.search_now();
         }
+        sets
+    }
+
+    /// Searches, and keeps what it has found until the next look: that sees every cycle which has
+    /// come since the last one.
+    fn search_now(&mut self) {
         let begun = Instant::now();
         let found = if live_fibres() > MOST {
             Err(io::Error::other(TOO_MANY))
@@ -109,15 +125,13 @@ impl Searches {
         };
         let stood = StuckCounts::read().paused * MOVING;
         self.due = Instant::now() + PAUSE.max(begun.elapsed() * REST).max(stood);
+        self.judged.extend(self.waits.iter().copied());
         match found {
-            Ok(sets) => self.judge(numbers(sets)),
-            Err(error) => {
-                self.judged.extend(self.waits.iter().copied());
-                if !std::mem::replace(&mut self.failed, true) {
-                    write_error(&format!("fibre: cannot search for stuck fibres: {error}\n"));
-                }
-                Vec::new()
+            Ok(sets) => self.hold(numbers(sets)),
+            Err(error) if !std::mem::replace(&mut self.failed, true) => {
+                write_error(&format!("fibre: cannot search for stuck fibres: {error}\n"));
             }
+            Err(_told) => {}
         }
     }
 
@@ -131,15 +145,24 @@ impl Searches {
         fibres.into_iter().all(|fibre| self.found.contains(&fibre))
     }
 
-    /// Keeps the sets with a fibre that has not been told, and notes them as told. A set with a
-    /// suspected fibre is left to a later search, which finds it told.
-    fn judge(&mut self, mut sets: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
-        sets.retain(|set| set.iter().any(|fibre| !self.told.contains(fibre)));
-        let is_left = |set: &Vec<u64>| set.iter().any(|fibre| self.suspected.contains(fibre));
-        let (left, sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(is_left);
-        let is_judged = |((fibre, _), _): &&Aged| !left.iter().flatten().any(|id| id == fibre);
-        self.judged
-            .extend(self.waits.iter().filter(is_judged).copied());
+    /// Keeps sets until the next look, but not those that are kept already.
+    fn hold(&mut self, sets: Vec<Vec<u64>>) {
+        for set in sets {
+            if !self.held.contains(&set) {
+                self.held.push(set);
+            }
+        }
+    }
+
+    /// Takes out what was held, and notes it as told: the sets with a fibre that has not been told.
+    /// Those with a cycle that has not been told are held until it has, or is over.
+    fn take_held(&mut self) -> Vec<Vec<u64>> {
+        let is_new = |fibre: &u64| !self.told.contains(fibre);
+        let is_left = |fibre: &u64| self.in_cycles.contains(fibre) && is_new(fibre);
+        let held = std::mem::take(&mut self.held).into_iter();
+        let held = held.filter(|set| set.iter().any(is_new));
+        let (held, sets): (Vec<_>, Vec<_>) = held.partition(|set| set.iter().any(is_left));
+        self.held = held;
         self.found.extend(sets.iter().flatten().copied());
         self.note_told(sets.iter().flatten().copied());
         sets
@@ -156,7 +179,7 @@ fn numbers(sets: Vec<Vec<Waiting>>) -> Vec<Vec<u64>> {
 mod tests {
     use super::*;
 
-    /// A look that suspects no cycle.
+    /// A look that shows no cycle.
     fn note(searches: &mut Searches, waits: Vec<Aged>) {
         searches.note(waits, HashSet::new());
     }
@@ -179,30 +202,43 @@ mod tests {
         assert!(searches.is_pending() && searches.judged.is_empty());
     }
 
-    #[test]
-    fn a_set_is_told_once() {
-        let mut searches = Searches::new();
-        assert_eq!(searches.judge(vec![vec![1, 2], vec![3]]).len(), 2);
-        assert_eq!(searches.judge(vec![vec![1, 2], vec![4]]), [[4]]);
-        searches.note_told([5, 6]);
-        assert_eq!(searches.judge(vec![vec![5, 6], vec![6, 7]]), [[6, 7]]);
+    /// What is told once a look has followed the search that found these sets.
+    fn told(searches: &mut Searches, sets: &[&[u64]]) -> Vec<Vec<u64>> {
+        searches.hold(sets.iter().map(|set| set.to_vec()).collect());
+        assert!(searches.is_pending(), "a look must follow");
+        searches.take_held()
     }
 
     #[test]
-    fn a_suspected_cycle_is_left_to_the_looks() {
+    fn a_set_is_told_once() {
         let mut searches = Searches::new();
-        let waits = [1, 2, 3, 4].map(|fibre| ((fibre, 1), Duration::from_secs(5)));
-        searches.note(waits.to_vec(), HashSet::from([1, 2]));
-        assert_eq!(searches.judge(vec![vec![1, 2, 3], vec![4]]), [[4]]);
+        assert_eq!(told(&mut searches, &[&[1, 2], &[3]]).len(), 2);
+        assert_eq!(told(&mut searches, &[&[1, 2], &[4]]), [[4]]);
+        searches.note_told([5, 6]);
+        assert_eq!(told(&mut searches, &[&[5, 6], &[6, 7]]), [[6, 7]]);
+        assert!(!searches.is_pending());
+    }
+
+    #[test]
+    fn what_a_search_finds_waits_for_the_next_look() {
+        let mut searches = Searches::new();
+        searches.hold(vec![vec![1, 2, 3], vec![4]]);
+        searches.hold(vec![vec![4]]);
+        // The cycle came after the look before the search.
+        searches.note(Vec::new(), HashSet::from([1, 2]));
+        assert_eq!(searches.search(), [[4]]);
         assert!(searches.has_found([4]) && !searches.has_found([4, 1]));
-        assert!(
-            searches.is_wanted(),
-            "the set that was left is judged later"
-        );
-        // The next look has told the cycle.
+        assert!(searches.is_pending(), "the cycle is told first");
+        searches.note(Vec::new(), HashSet::from([1, 2]));
         searches.note_told([1, 2]);
-        note(&mut searches, waits.to_vec());
-        assert_eq!(searches.judge(vec![vec![1, 2, 3], vec![4]]), [[1, 2, 3]]);
-        assert!(!searches.is_wanted());
+        assert_eq!(searches.search(), [[1, 2, 3]]);
+        assert!(!searches.is_pending());
+        // A cycle that a time limit has ended.
+        searches.hold(vec![vec![5, 6]]);
+        assert_eq!(searches.search(), [[0; 0]; 0], "no look has followed");
+        searches.note(Vec::new(), HashSet::from([5, 6]));
+        assert_eq!(searches.search(), [[0; 0]; 0]);
+        note(&mut searches, Vec::new());
+        assert_eq!(searches.search(), [[5, 6]]);
     }
 }
