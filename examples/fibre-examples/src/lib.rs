@@ -6,7 +6,10 @@
 //! | program | crate | what it is |
 //! |---|---|---|
 //! | `https` | `rustls` | a web server with a fibre per connection; `--threads` runs the same code on threads |
-//! | `chat` | `tungstenite` | a WebSocket server: an echo, and a room where everybody hears everybody |
+//! | `chat` | `tungstenite`, `redis` | a WebSocket server: an echo, and rooms where everybody hears everybody, of one process or of several |
+//! | `ticker` | `redis` | an actor topic that reaches over several processes |
+//! | `balancer` | | passes connections on to several servers |
+//! | `chat-failover` | `tungstenite` | what the chat loses when one of several processes is killed |
 //! | `fetch` | `ureq` | an HTTP(S) client that gets many addresses at the same time over one pool of connections, by `fibre-ureq` |
 //! | `tls-cost` | `rustls` | what handshakes and requests cost `https`, by fibres and by threads |
 //!
@@ -16,6 +19,7 @@
 //! cargo run --release -p fibre-examples --bin fetch -- --ca cert.pem https://localhost:8443/
 //! cargo run --release -p fibre-examples --bin chat
 //! cargo run --release -p fibre-examples --bin tls-cost
+//! target/release/chat-failover                 # needs `redis-server`
 //! ```
 //!
 //! They are a package of their own, so that who builds fibre does not build cryptography.
@@ -33,6 +37,7 @@
 
 #![deny(unreachable_pub, unnameable_types)]
 
+pub mod broker;
 pub mod connections;
 pub mod identity;
 pub mod options;

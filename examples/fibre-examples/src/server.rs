@@ -52,6 +52,8 @@ pub struct Server<S: Socket> {
     cluster: Cluster,
     /// What it listens on.
     listener: Arc<TcpListener>,
+    /// The scheme of its addresses.
+    scheme: &'static str,
     /// The connections that it serves.
     pub connections: Arc<Connections<S>>,
     /// How long connections at work may take when it stops.
@@ -61,27 +63,35 @@ pub struct Server<S: Socket> {
 }
 
 impl<S: Socket> Server<S> {
-    /// Listens, and says so: `listening on SCHEME://ADDRESS`.
+    /// Listens.
     ///
     /// # Errors
     ///
     /// If the address is taken, or threads or descriptors run out.
-    pub fn listen(scheme: &str, address: SocketAddr, limits: &Limits) -> io::Result<Self> {
+    pub fn listen(scheme: &'static str, address: SocketAddr, limits: &Limits) -> io::Result<Self> {
         let mut cluster = Cluster::builder().name(scheme);
         if let Some(processors) = limits.processors {
             cluster = cluster.processors(processors);
         }
         let listener = TcpListener::bind(address)?;
-        let server = Self {
+        Ok(Self {
             cluster: cluster.build()?,
             connections: Arc::new(Connections::new(limits.max_connections)),
             drain_timeout: limits.drain_timeout,
             signals: Signals::new([SIGINT, SIGTERM])?,
             listener: Arc::new(listener),
-        };
-        let address = server.listener.local_addr()?;
-        announce(&format!("listening on {scheme}://{address}"))?;
-        Ok(server)
+            scheme,
+        })
+    }
+
+    /// Says that it listens: `listening on SCHEME://ADDRESS`.
+    ///
+    /// # Errors
+    ///
+    /// If standard output is gone.
+    pub fn announce(&self) -> io::Result<()> {
+        let address = self.listener.local_addr()?;
+        announce(&format!("listening on {}://{address}", self.scheme))
     }
 
     /// Runs its fibres.
@@ -112,13 +122,13 @@ impl<S: Socket> Server<S> {
         drop(self.cluster.spawn(accept));
     }
 
-    /// Serves until a signal comes, then stops; returns how many fibres are left. Blocks the
-    /// thread.
+    /// Serves until a signal comes, then stops; returns how many fibres are left. Calls `last` once
+    /// all connections have ended. Blocks the thread.
     ///
     /// # Errors
     ///
     /// If signals cannot be waited for.
-    pub fn run(self) -> io::Result<usize> {
+    pub fn run(self, last: impl FnOnce()) -> io::Result<usize> {
         self.signals.wait()?;
         // The next one ends the process.
         drop(self.signals);
@@ -127,6 +137,7 @@ impl<S: Socket> Server<S> {
         if !self.connections.ended_within(self.drain_timeout) {
             self.connections.cut();
         }
+        last();
         let stopped = self.cluster.stop_within(CUT_GRACE, CUT_GRACE);
         Ok(stopped.map_or_else(|error| error.left.len() + error.unseen, |()| 0))
     }

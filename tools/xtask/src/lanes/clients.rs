@@ -1,7 +1,8 @@
 //! `clients`: unmodified clients on fibres against Debian's servers.
 //!
-//! The tests are those of `benches/clients/tests/debian/`, which `cargo xtask test` leaves alone:
-//! they need servers and libraries that are installed. Where one is missing the lane fails. Their
+//! The tests are those of `benches/clients/tests/debian/`, and a chat on several processes that
+//! loses one of them (`examples/fibre-examples/tests/failover.rs`). `cargo xtask test` leaves them
+//! alone: they need servers and libraries that are installed. Where one is missing the lane fails. Their
 //! siblings in `benches/clients/tests/clients/` bring small servers of their own.
 
 use std::process::Command;
@@ -43,7 +44,7 @@ pub(crate) fn run(steps: &mut Steps, options: &Options) -> Result<()> {
     })?;
     // Of the whole workspace, as `test` has built it, but for these features.
     let mut tests = test::everything();
-    tests.args(["--test", "debian"]);
+    tests.args(["--test", "debian", "--test", "failover"]);
     let [option, features] = OPTIONAL;
     tests.arg(option);
     tests.arg(format!(

@@ -91,7 +91,8 @@ fn unpack(workspace: &Workspace, place: &Path) -> Result<Vec<String>> {
         let folder = format!("{name}-{version}");
         let packed: PathBuf = workspace.target_dir("package").join(&folder);
         let mut tar = Command::new("tar");
-        tar.arg("-xzf").arg(format!("{}.crate", packed.display()));
+        // In an archive all files have one age, and cargo would take what it has built of others.
+        tar.arg("-xzmf").arg(format!("{}.crate", packed.display()));
         let status = tar.arg("-C").arg(place).status();
         let status = status.context("cannot start tar")?;
         ensure!(status.success(), "{folder}.crate cannot be unpacked");

@@ -103,7 +103,10 @@ const DRAWN: [(&str, &[&str]); 27] = [
     // The layout of the page that it reads; its tests are programs that use the facade.
     ("fibre-top", &["fibre-inspect", FACADE]),
     ("fibre-mcload", &[FACADE, "fibre-measure"]),
-    ("fibre-examples", &[FACADE, "fibre-ureq"]),
+    (
+        "fibre-examples",
+        &[FACADE, "fibre-actors", "fibre-libc", "fibre-ureq"],
+    ),
     (
         "fibre-services",
         &[FACADE, "fibre-hyper", "fibre-libc", "fibre-measure"],

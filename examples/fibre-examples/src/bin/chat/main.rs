@@ -16,6 +16,11 @@
 //! bounded. Whoever says nothing for `--idle-timeout` is pinged, and put out if that brings no
 //! answer. When the server is stopped, all clients are told so by a close frame.
 //!
+//! With `--broker redis://…` several servers have their rooms in common, behind a `balancer` for
+//! one. What a client says then goes to Redis, and comes from there to all servers, and to the
+//! client itself: that tells it that the message is safe. Each message begins with its position;
+//! whoever comes back, to whichever server, gets what it has missed under `/ROOM?after=POSITION`.
+//!
 //! | file | its one idea |
 //! |---|---|
 //! | `session` | one client: the fibre that reads |
@@ -33,9 +38,11 @@ use std::sync::Arc;
 
 use clap::Parser;
 use fibre::net::TcpStream;
+use fibre_examples::broker::{Broker, BrokerOptions};
 use fibre_examples::exit_code;
 use fibre_examples::server::{Limits, Server, announce};
 
+use crate::rooms::Rooms;
 use crate::session::Service;
 
 /// A WebSocket server with two fibres per connection: /echo echoes, other paths are rooms.
@@ -56,20 +63,34 @@ struct Options {
 
     #[command(flatten)]
     limits: Limits,
+
+    /// What the servers of one chat have in common, if it has several
+    #[command(flatten)]
+    broker: BrokerOptions,
 }
 
 fn main() -> ExitCode {
+    // SAFETY: no code of this program keeps what belongs to a kernel thread while it waits. Only
+    // the broker's client calls what it replaces.
+    unsafe { fibre_libc::install() };
     exit_code("chat", run(&Options::parse()))
 }
 
 /// Serves until a signal comes and returns how many fibres outlived it.
 fn run(options: &Options) -> io::Result<usize> {
+    let server = Server::<TcpStream>::listen("ws", options.addr, &options.limits)?;
+    let rooms = Arc::new(Rooms::default());
+    let heard = Arc::clone(&rooms);
+    let deliver = move |message| heard.deliver(message);
+    let broker = Broker::follow(server.cluster(), &options.broker, None, deliver)?;
     let service = Arc::new(Service::new(
         &options.limits,
         options.max_message,
         options.outbox.max(1),
+        rooms,
+        broker.clone(),
     ));
-    let server = Server::<TcpStream>::listen("ws", options.addr, &options.limits)?;
+    server.announce()?;
     let connections = Arc::clone(&server.connections);
     let shared = Arc::clone(&service);
     server.accept_each(move |stream| {
@@ -81,7 +102,7 @@ fn run(options: &Options) -> io::Result<usize> {
         fibre.spawn(move || service.serve(&link)).map(drop)
     });
     let connections = Arc::clone(&server.connections);
-    let live = server.run()?;
+    let live = server.run(|| broker.iter().for_each(|broker| broker.close()))?;
     announce(&format!(
         "served {} on {} connections; live fibres {live}",
         service.tally(),

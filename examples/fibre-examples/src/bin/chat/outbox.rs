@@ -12,6 +12,7 @@ use fibre::channel::{Receiver, Sender};
 use fibre::net::TcpStream;
 use tungstenite::Bytes;
 use tungstenite::protocol::frame::Frame;
+use tungstenite::protocol::frame::coding::{Data, OpCode};
 
 /// How long a client may take to close once it has been written to for the last time.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
@@ -24,6 +25,11 @@ pub(crate) fn encode(frame: Frame) -> io::Result<Bytes> {
     let mut bytes = Vec::with_capacity(frame.len());
     frame.format(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes.into())
+}
+
+/// The bytes of a frame with a text.
+pub(crate) fn encode_text(text: String) -> io::Result<Bytes> {
+    encode(Frame::message(text, OpCode::Data(Data::Text), true))
 }
 
 /// Writes what comes until nobody can send any more, and ends the direction: the writer's life. If

@@ -5,21 +5,24 @@
 //! and has left its room; so the last frame is written, and no fibre is left.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fibre::channel::{Sender, bounded};
 use fibre::net::TcpStream;
+use fibre_examples::broker::{Broker, Position};
 use fibre_examples::connections::{Admission, Socket};
 use fibre_examples::server::Limits;
 use tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tungstenite::http::Uri;
 use tungstenite::protocol::frame::Frame;
-use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tungstenite::{Bytes, Error, Message, WebSocket, accept_hdr_with_config};
 
-use crate::outbox::{Desk, FAREWELL, encode, write_all};
-use crate::rooms::{Place, Rooms};
+use crate::outbox::{Desk, FAREWELL, encode, encode_text, write_all};
+use crate::rooms::{Place, Rooms, numbered};
 
 /// The path that is no room.
 const ECHO: &str = "/echo";
@@ -27,7 +30,11 @@ const ECHO: &str = "/echo";
 /// What all connections share.
 pub(crate) struct Service {
     /// The rooms, which say which clients hear each other.
-    rooms: Rooms,
+    rooms: Arc<Rooms>,
+    /// What other servers have the rooms in common by.
+    broker: Option<Arc<Broker>>,
+    /// What tells the clients of this server from those of others.
+    name: u32,
     /// Sizes of buffers and messages.
     config: WebSocketConfig,
     /// Frames that may wait for one client.
@@ -38,15 +45,21 @@ pub(crate) struct Service {
     handshake_timeout: Duration,
     /// Messages that were taken.
     taken: AtomicU64,
-    /// Frames of rooms that were put into outboxes.
-    passed_on: AtomicU64,
 }
 
 impl Service {
     /// A service without clients.
-    pub(crate) fn new(limits: &Limits, max_message: usize, outbox: usize) -> Self {
+    pub(crate) fn new(
+        limits: &Limits,
+        max_message: usize,
+        outbox: usize,
+        rooms: Arc<Rooms>,
+        broker: Option<Arc<Broker>>,
+    ) -> Self {
         Self {
-            rooms: Rooms::default(),
+            rooms,
+            broker,
+            name: std::process::id(),
             // The default buffers are 128 KiB each, from the beginning on.
             config: WebSocketConfig::default()
                 .read_buffer_size(4096)
@@ -57,14 +70,12 @@ impl Service {
             idle_timeout: limits.idle_timeout,
             handshake_timeout: limits.handshake_timeout,
             taken: AtomicU64::new(0),
-            passed_on: AtomicU64::new(0),
         }
     }
 
     /// What has been done, for people to read.
     pub(crate) fn tally(&self) -> String {
-        let [taken, passed_on] =
-            [&self.taken, &self.passed_on].map(|count| count.load(Ordering::Relaxed));
+        let (taken, passed_on) = (self.taken.load(Ordering::Relaxed), self.rooms.passed_on());
         format!("{taken} messages, {passed_on} copies passed on,")
     }
 
@@ -89,24 +100,59 @@ impl Service {
         if !link.rest() {
             return;
         }
-        let mut path = String::new();
+        let mut uri = Uri::default();
         #[expect(
             clippy::result_large_err,
             reason = "the signature that tungstenite asks for"
         )]
-        let note_path = |request: &Request, response: Response| -> Result<_, ErrorResponse> {
-            request.uri().path().clone_into(&mut path);
+        let note_uri = |request: &Request, response: Response| -> Result<_, ErrorResponse> {
+            request.uri().clone_into(&mut uri);
             Ok(response)
         };
         let desk = Desk::new(stream, outbox.clone(), self.idle_timeout);
-        let accepted = accept_hdr_with_config(desk, note_path, Some(self.config));
+        let accepted = accept_hdr_with_config(desk, note_uri, Some(self.config));
         // A client that speaks no WebSocket has been told so, or is gone.
         let Ok(mut socket) = accepted else { return };
         stream.set_read_deadline(None);
-        let place = (path != ECHO).then(|| self.rooms.enter(&path, link, outbox.clone()));
-        let error = self.listen(link.number, &mut socket, place.as_ref());
+        let missed_from = self.missed_from(&uri);
+        let waits = missed_from.is_some();
+        let enter = || self.rooms.enter(uri.path(), link, outbox.clone(), waits);
+        let place = (uri.path() != ECHO).then(enter);
+        let error = match (&place, missed_from) {
+            (Some(place), Some(position)) => self.tell_missed(place, position, &outbox).err(),
+            _ => None,
+        };
+        let error = error.map_or_else(
+            || self.listen(link.number, &mut socket, place.as_ref()),
+            Error::Io,
+        );
         drop(place);
         say_why(&mut socket, link, &error, &outbox);
+    }
+
+    /// The position behind which the client has missed what was said, if it says so.
+    fn missed_from(&self, uri: &Uri) -> Option<(&Broker, Position)> {
+        let broker = self.broker.as_deref().filter(|broker| broker.keeps())?;
+        let after = uri.query()?.strip_prefix("after=")?;
+        Some((broker, after.parse().ok()?))
+    }
+
+    /// Sends a client what was said in its room since this position.
+    fn tell_missed(
+        &self,
+        place: &Place<'_>,
+        (broker, after): (&Broker, Position),
+        outbox: &Sender<Bytes>,
+    ) -> io::Result<()> {
+        // The client may take its time for each; who speaks waits for nobody.
+        let send = |frame| {
+            let sent = outbox.send_timeout(frame, self.idle_timeout);
+            sent.map_err(|_| io::ErrorKind::TimedOut.into())
+        };
+        let last = broker.replay(&place.path, after, |message| {
+            send(encode_text(numbered(&message))?)
+        })?;
+        place.catch_up(last, send)
     }
 
     /// Takes messages until something ends that, and returns what.
@@ -149,12 +195,14 @@ impl Service {
         self.taken.fetch_add(1, Ordering::Relaxed);
         match (place, message) {
             (None, message) => return socket.send(message),
-            (Some(place), Message::Text(text)) => {
-                let text = format!("{number}: {text}");
-                let frame = Frame::message(text, OpCode::Data(Data::Text), true);
-                let copies = place.broadcast(&encode(frame)?);
-                self.passed_on.fetch_add(copies as u64, Ordering::Relaxed);
-            }
+            (Some(place), Message::Text(text)) => match &self.broker {
+                None => place.broadcast(&encode_text(format!("{number}: {text}"))?),
+                Some(broker) => {
+                    let text = format!("{}-{number}: {text}", self.name);
+                    let published = broker.publish(&place.path, text, self.idle_timeout);
+                    published.map_err(|_| io::Error::from(io::ErrorKind::ResourceBusy))?;
+                }
+            },
             (Some(_), _) => {}
         }
         Ok(())
@@ -174,6 +222,7 @@ fn say_why(
         Error::Protocol(_) => CloseCode::Protocol,
         Error::Utf8(_) => CloseCode::Invalid,
         Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => CloseCode::Policy,
+        Error::Io(error) if error.kind() == io::ErrorKind::ResourceBusy => CloseCode::Again,
         _ => return,
     };
     let reason = CloseFrame {

@@ -76,10 +76,12 @@ fn run(options: &Options) -> io::Result<usize> {
     ));
     if options.threads {
         let server = Server::listen("https", options.addr, &options.limits)?;
+        server.announce()?;
         on_threads(&server, &service, options.stack_size);
         finish(server, &service)
     } else {
         let server = Server::listen("https", options.addr, &options.limits)?;
+        server.announce()?;
         on_fibres(&server, &service, options.stack_size);
         finish(server, &service)
     }
@@ -130,7 +132,7 @@ fn on_threads(server: &Server<ThreadSocket>, service: &Arc<Service>, stack_size:
 /// Serves until a signal comes, and says what has been done.
 fn finish<S: Socket>(server: Server<S>, service: &Service) -> io::Result<usize> {
     let connections = Arc::clone(&server.connections);
-    let live = server.run()?;
+    let live = server.run(|| ())?;
     announce(&format!(
         "served {} on {} connections; live fibres {live}",
         service.tally(),

@@ -39,7 +39,7 @@ pub(crate) fn receive(client: &mut Client) -> Message {
 }
 
 /// Checks that the server closes for this reason.
-fn expect_close(client: &mut Client, code: CloseCode) {
+pub(crate) fn expect_close(client: &mut Client, code: CloseCode) {
     loop {
         match receive(client) {
             Message::Close(Some(reason)) => return assert_eq!(reason.code, code),

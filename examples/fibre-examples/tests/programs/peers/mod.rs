@@ -7,6 +7,7 @@
 //! | `https` | TLS clients that behave, and such that do not |
 //! | `stopping` | what clients see when a server stops |
 //! | `chat` | WebSocket clients, many and rude ones |
+//! | `broker`, `redis` | several servers with a Redis between them, actors of several processes, a balancer |
 //! | `cost` | the comparison runs |
 //! | `fetch` | the HTTP client, in this process, and as a program |
 
@@ -16,6 +17,7 @@
     reason = "the helpers of a test fail it by panicking, as the tests do"
 )]
 
+mod broker;
 mod chat;
 mod cost;
 mod fetch;
@@ -23,5 +25,8 @@ mod fetch;
 mod heard;
 mod https;
 mod program;
+mod redis;
+#[path = "../../../../../tests/support/redis.rs"]
+mod redis_commands;
 mod stopping;
 mod tls;

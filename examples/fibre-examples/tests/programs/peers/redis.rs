@@ -1,0 +1,224 @@
+//! As much of a Redis server as the broker's programs need, with faults. Its threads end with the
+//! process.
+
+use std::fmt::Write as _;
+use std::io::{self, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use super::redis_commands::read_command;
+
+/// What the server knows, and whom it tells.
+#[derive(Default)]
+struct State {
+    /// The stream: topics and texts. The first one has the position 1-0.
+    stream: Vec<(String, String)>,
+    /// The connections that have subscribed.
+    subscribers: Vec<TcpStream>,
+    /// All connections, to cut them.
+    connections: Vec<TcpStream>,
+    /// What it does to those who speak to it.
+    fault: Fault,
+}
+
+/// What the server does wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nothing.
+    #[default]
+    None,
+    /// It ends each connection.
+    Away,
+    /// It takes the next message, and ends the connection instead of saying so.
+    Takes,
+    /// It says nothing any more.
+    Silent,
+}
+
+/// The server.
+#[derive(Clone, Default)]
+pub(crate) struct Redis {
+    /// What it knows.
+    state: Arc<(Mutex<State>, Condvar)>,
+    /// Where it is.
+    pub(crate) url: String,
+}
+
+impl Redis {
+    /// Starts one.
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let redis = Self {
+            url: format!("redis://{}/", listener.local_addr().unwrap()),
+            ..Self::default()
+        };
+        let server = redis.clone();
+        thread::spawn(move || {
+            for connection in listener.incoming() {
+                let (connection, server) = (connection.unwrap(), server.clone());
+                let copy = connection.try_clone().unwrap();
+                let mut state = server.state.0.lock().unwrap();
+                if state.fault == Fault::Away {
+                    continue;
+                }
+                state.connections.push(copy);
+                drop(state);
+                // Clients go away as they like.
+                thread::spawn(move || server.answer_all(connection));
+            }
+        });
+        redis
+    }
+
+    /// Has the server do wrong from now on; if it is away, its connections end.
+    pub(crate) fn set(&self, fault: Fault) {
+        let mut state = self.state.0.lock().unwrap();
+        state.fault = fault;
+        if fault == Fault::Away {
+            state.cut();
+        }
+    }
+
+    /// What it does wrong.
+    pub(crate) fn fault(&self) -> Fault {
+        self.state.0.lock().unwrap().fault
+    }
+
+    /// How many messages it has taken into the stream.
+    pub(crate) fn taken(&self) -> usize {
+        self.state.0.lock().unwrap().stream.len()
+    }
+
+    /// Answers the questions of a connection until its end.
+    fn answer_all(&self, connection: TcpStream) -> io::Result<()> {
+        let mut reader = BufReader::new(connection.try_clone()?);
+        let mut writer = connection;
+        while let Some(question) = read_command(&mut reader)? {
+            let words: Vec<&str> = question.iter().map(String::as_str).collect();
+            let Some(answer) = self.answer(&words, &writer)? else {
+                return Ok(());
+            };
+            writer.write_all(answer.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The answer to a question; `None`: the connection ends.
+    fn answer(&self, question: &[&str], connection: &TcpStream) -> io::Result<Option<String>> {
+        let (state, changed) = &*self.state;
+        let mut state = state.lock().unwrap();
+        while state.fault == Fault::Silent {
+            state = changed.wait(state).unwrap();
+        }
+        let answer = match *question {
+            ["CLIENT", ..] => "+OK\r\n".to_owned(),
+            ["PING", ..] => "*2\r\n$4\r\npong\r\n$0\r\n\r\n".to_owned(),
+            [
+                "XADD",
+                _,
+                "MAXLEN",
+                "~",
+                _,
+                "*",
+                "topic",
+                topic,
+                "text",
+                text,
+            ] => {
+                state.stream.push((topic.to_owned(), text.to_owned()));
+                changed.notify_all();
+                let position = format!("{}-0", state.stream.len());
+                format!("${}\r\n{position}\r\n", position.len())
+            }
+            ["XREVRANGE", _, "+", "-", "COUNT", "1"] => {
+                let last = state.stream.len().saturating_sub(1);
+                entries(&state.stream, last, 1)
+            }
+            ["XRANGE", _, after, "+", "COUNT", count] => {
+                let after = position(after.trim_start_matches('('));
+                entries(&state.stream, after, count.parse().unwrap())
+            }
+            [
+                "XREAD",
+                "COUNT",
+                count,
+                "BLOCK",
+                time,
+                "STREAMS",
+                key,
+                after,
+            ] => {
+                let (after, time) = (
+                    position(after),
+                    Duration::from_millis(time.parse().unwrap()),
+                );
+                let is_quiet =
+                    |state: &mut State| state.stream.len() <= after && state.fault == Fault::None;
+                let waited = changed.wait_timeout_while(state, time, is_quiet);
+                state = waited.unwrap().0;
+                if state.stream.len() <= after {
+                    "*-1\r\n".to_owned()
+                } else {
+                    let news = entries(&state.stream, after, count.parse().unwrap());
+                    format!("*1\r\n*2\r\n${}\r\n{key}\r\n{news}", key.len())
+                }
+            }
+            ["SUBSCRIBE", channel] => {
+                state.subscribers.push(connection.try_clone()?);
+                format!(
+                    "*3\r\n$9\r\nsubscribe\r\n${}\r\n{channel}\r\n:1\r\n",
+                    channel.len()
+                )
+            }
+            ["UNSUBSCRIBE" | "PUNSUBSCRIBE", ..] => return Ok(None),
+            ["PUBLISH", channel, text] => {
+                let message = format!(
+                    "*3\r\n$7\r\nmessage\r\n${}\r\n{channel}\r\n${}\r\n{text}\r\n",
+                    channel.len(),
+                    text.len()
+                );
+                let told = |mut to: &TcpStream| to.write_all(message.as_bytes()).is_ok();
+                state.subscribers.retain(|subscriber| told(subscriber));
+                format!(":{}\r\n", state.subscribers.len())
+            }
+            _ => format!("-ERR unknown command {question:?}\r\n"),
+        };
+        if state.fault == Fault::Takes && ["XADD", "PUBLISH"].contains(&question[0]) {
+            state.fault = Fault::None;
+            state.cut();
+            return Ok(None);
+        }
+        Ok(Some(answer))
+    }
+}
+
+impl State {
+    /// Ends all connections.
+    fn cut(&mut self) {
+        self.subscribers.clear();
+        for connection in self.connections.drain(..) {
+            let _ = connection.shutdown(std::net::Shutdown::Both);
+        }
+    }
+}
+
+/// How many messages a position has up to it.
+fn position(text: &str) -> usize {
+    text.split('-').next().unwrap().parse().unwrap()
+}
+
+/// Entries of the stream, as they are sent.
+fn entries(stream: &[(String, String)], after: usize, count: usize) -> String {
+    let entries = stream.iter().enumerate().skip(after).take(count);
+    let mut text = format!("*{}\r\n", entries.len());
+    for (index, (topic, words)) in entries {
+        let position = format!("{}-0", index + 1);
+        let _ = write!(text, "*2\r\n${}\r\n{position}\r\n*4\r\n", position.len());
+        for word in ["topic", topic, "text", words] {
+            let _ = write!(text, "${}\r\n{word}\r\n", word.len());
+        }
+    }
+    text
+}
