@@ -4,7 +4,7 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::schedule::Schedule;
 use crate::simulation::Sim;
-use crate::stage::Stage;
+use crate::stage::{Stage, Verdict};
 use fibre_core::{Cluster, JoinHandle};
 use fibre_sync::selection::parts::ask_directors;
 use std::sync::Arc;
@@ -56,8 +56,10 @@ pub(crate) fn run_once(settings: Settings, test: &Test) -> Outcome {
     let failure = Failure::of(verdict, &stage, &cluster, settings.dumps)
         .or_else(|| end(root.take()?, &cluster, settings));
     stop(cluster, failure.is_some(), settings.allows_leaks);
-    // One that was unwound by that is of no interest any more.
-    drop(root.map(JoinHandle::join));
+    // One that was unwound by that is of no interest any more, and one that is stuck does not end.
+    if verdict != Verdict::Stuck {
+        drop(root.map(JoinHandle::join));
+    }
     Outcome {
         hash,
         switches,
