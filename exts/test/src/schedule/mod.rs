@@ -1,17 +1,28 @@
 //! Which of the ready fibres runs next.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `switches` | where a run leaves the default order, as a text, too |
+//! | `priorities` | schedules that give priorities: PCT and POS |
+//! | `tree` | all schedules within a bound of preemptions |
+//! | `account` | what is said of a run's switches |
+//! | `picker` | a schedule at work, in one run |
+//! | `shorten` | fewer switches that fail as well |
 
-use crate::random::Random;
-
-/// The most powers of two that a change of priorities can be away from a run's beginning.
-const REACH: usize = 14;
+pub(crate) mod account;
+pub(crate) mod picker;
+mod priorities;
+pub(crate) mod shorten;
+pub(crate) mod switches;
+pub(crate) mod tree;
 
 /// The order of the ready fibres' turns in a run.
 ///
 /// ```
 /// use fibre_test::{Schedule, Sim};
 ///
-/// for schedule in [Schedule::in_order(), Schedule::random(), Schedule::pct(3)] {
-///     Sim::builder().schedule(schedule).seeds(10).run(|_| {
+/// for schedule in [Schedule::in_order(), Schedule::random(), Schedule::pct(3), Schedule::pos()] {
+///     let _ = Sim::builder().schedule(schedule).seeds(10).run(|_| {
 ///         assert_eq!(fibre::spawn(|| 6 * 7).join().unwrap(), 42);
 ///     });
 /// }
@@ -25,6 +36,8 @@ enum Kind {
     InOrder,
     Random,
     Pct { depth: u32 },
+    Pos,
+    Exhaustive { preemptions: u32 },
 }
 
 impl Schedule {
@@ -58,161 +71,66 @@ impl Schedule {
     pub const fn pct(depth: u32) -> Self {
         Self(Kind::Pct { depth })
     }
+
+    /// Partial order sampling: each step of each fibre, from one switch point to the next, gets a
+    /// random priority of its own, and the highest one among the ready goes on. A random walk makes
+    /// a fibre with many steps late and one with few early; here orders are drawn more evenly, and
+    /// a fibre may stand still for many steps of others. A fibre that yields by itself goes behind
+    /// all others.
+    ///
+    /// Source: Yuan, Yang, Gu, "Partial order aware concurrency sampling" (2018), the variant
+    /// *BasicPOS*. The full one also draws anew for steps that meet the chosen one at the same
+    /// object; the runtime does not say which object a step is about.
+    #[must_use]
+    pub const fn pos() -> Self {
+        Self(Kind::Pos)
+    }
+
+    /// Every order with at most so many preemptions, one run for each: first those without any,
+    /// then those with one more, so the first failing one has as few as can be. A preemption is a
+    /// switch away from a fibre that could have gone on. Where a fibre waits or ends, each of the
+    /// ready ones goes on in some run. [`Report::is_complete`](crate::Report::is_complete) says
+    /// whether all have been run; with [`Builder::seeds`](crate::Builder::seeds), no more than that
+    /// many are.
+    ///
+    /// Most faults need at most two preemptions. The number of runs grows with the number of switch
+    /// points to the power of `preemptions`, so tests for this are small. A fibre that yields by
+    /// itself lets others go first, and another one than the next in order counts as a preemption.
+    /// The arm that a selection tries first follows from the seed, and is not varied.
+    ///
+    /// Source: Musuvathi, Qadeer, "Iterative context bounding for systematic testing of
+    /// multithreaded programs" (2007).
+    ///
+    /// ```
+    /// use fibre::sync::Mutex;
+    /// use fibre_test::{Schedule, Sim};
+    ///
+    /// let report = Sim::builder().schedule(Schedule::exhaustive(2)).run(|_| {
+    ///     let count = Mutex::new(0);
+    ///     fibre::scope(|scope| {
+    ///         scope.spawn(|| *count.lock() += 1);
+    ///         scope.spawn(|| *count.lock() += 1);
+    ///     });
+    ///     assert_eq!(*count.lock(), 2);
+    /// });
+    /// assert!(report.is_complete());
+    /// ```
+    #[must_use]
+    pub const fn exhaustive(preemptions: u32) -> Self {
+        Self(Kind::Exhaustive { preemptions })
+    }
+
+    /// The most preemptions of a schedule that runs all.
+    pub(crate) fn preemptions(self) -> Option<u32> {
+        match self.0 {
+            Kind::Exhaustive { preemptions } => Some(preemptions),
+            _ => None,
+        }
+    }
 }
 
 impl Default for Schedule {
     fn default() -> Self {
         Self::in_order()
-    }
-}
-
-/// A schedule at work, in one run.
-#[derive(Debug)]
-pub(crate) struct Picker {
-    schedule: Schedule,
-    random: Random,
-    /// Of PCT: the priorities by the fibres' places in the order of their appearance.
-    priorities: Vec<i64>,
-    /// Of PCT: the steps where the fibre that runs loses its priority, the last one first.
-    changes: Vec<u64>,
-    /// Of PCT: the lowest priority so far.
-    lowest: i64,
-    /// How many choices there have been.
-    steps: u64,
-    /// The fibre that was chosen last.
-    last: Option<usize>,
-}
-
-impl Picker {
-    /// The choices that follow from this seed.
-    pub(crate) fn new(schedule: Schedule, seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let mut changes = Vec::new();
-        if let Kind::Pct { depth } = schedule.0 {
-            let mut place = || {
-                let power = 1 << random.below(REACH);
-                power + random.below(power as usize) as u64
-            };
-            changes = (1..depth).map(|_| place()).collect();
-            changes.sort_unstable_by(|one, other| other.cmp(one));
-        }
-        Self {
-            schedule,
-            random,
-            priorities: Vec::new(),
-            changes,
-            lowest: 0,
-            steps: 0,
-            last: None,
-        }
-    }
-
-    /// The place in `ready`, which is not empty, of the fibre that goes on. Fibres are known by
-    /// small numbers, in the order of their appearance.
-    pub(crate) fn choose(&mut self, ready: &[usize]) -> usize {
-        let place = match self.schedule.0 {
-            _ if ready.is_empty() => 0,
-            Kind::InOrder => 0,
-            Kind::Random => self.random.below(ready.len()),
-            Kind::Pct { .. } => self.choose_by_priority(ready),
-        };
-        self.last = ready.get(place).copied();
-        place
-    }
-
-    /// [`choose`](Self::choose) of PCT.
-    fn choose_by_priority(&mut self, ready: &[usize]) -> usize {
-        self.steps += 1;
-        for &fibre in ready {
-            while self.priorities.len() <= fibre {
-                // Above all those that are given later.
-                let priority = self.random.next() >> 2;
-                self.priorities.push(priority as i64 + 1);
-            }
-        }
-        while self
-            .changes
-            .pop_if(|change| *change <= self.steps)
-            .is_some()
-        {
-            self.demote_last();
-        }
-        let priority = |&place: &usize| self.priorities[ready[place]];
-        (0..ready.len()).max_by_key(priority).unwrap_or(0)
-    }
-
-    /// Puts the fibre that ran last behind all others.
-    fn demote_last(&mut self) {
-        if let Some(priority) = self.last.and_then(|last| self.priorities.get_mut(last)) {
-            self.lowest -= 1;
-            *priority = self.lowest;
-        }
-    }
-
-    /// The fibre that ran last has yielded by itself.
-    pub(crate) fn yielded(&mut self) {
-        if matches!(self.schedule.0, Kind::Pct { .. }) {
-            self.demote_last();
-        }
-    }
-
-    /// A number for the runtime.
-    pub(crate) fn draw(&mut self) -> u32 {
-        (self.random.next() >> 32) as u32
-    }
-
-    /// Whether the running fibre gives way at a point where others are ready. If it does, it may
-    /// be chosen again at once.
-    pub(crate) fn gives_way(&self) -> bool {
-        self.schedule.0 != Kind::InOrder
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The choices of a picker among three fibres that are always ready.
-    fn choices(schedule: Schedule, seed: u64) -> Vec<usize> {
-        let mut picker = Picker::new(schedule, seed);
-        (0..200).map(|_| picker.choose(&[0, 1, 2])).collect()
-    }
-
-    #[test]
-    fn choices_follow_from_the_seed() {
-        for schedule in [Schedule::random(), Schedule::pct(3)] {
-            assert_eq!(choices(schedule, 7), choices(schedule, 7));
-            let all: Vec<_> = (0..20).map(|seed| choices(schedule, seed)).collect();
-            assert!(all.iter().any(|choices| choices != &all[0]), "{schedule:?}");
-        }
-        assert_eq!(choices(Schedule::in_order(), 1), [0; 200]);
-    }
-
-    #[test]
-    fn pct_changes_fibres_as_often_as_its_depth_says() {
-        for depth in 0..5 {
-            for seed in 0..100 {
-                let choices = choices(Schedule::pct(depth), seed);
-                let changes = choices.windows(2).filter(|pair| pair[0] != pair[1]).count();
-                assert!(
-                    changes <= depth.saturating_sub(1) as usize,
-                    "{depth} {seed}"
-                );
-            }
-        }
-        let reaches = |seed| {
-            let choices = choices(Schedule::pct(2), seed);
-            choices.windows(2).any(|pair| pair[0] != pair[1])
-        };
-        assert!((0..100).any(reaches), "no change");
-    }
-
-    #[test]
-    fn pct_lets_others_run_when_one_yields() {
-        let mut picker = Picker::new(Schedule::pct(1), 3);
-        let first = picker.choose(&[0, 1]);
-        assert_eq!(picker.choose(&[0, 1]), first);
-        picker.yielded();
-        assert_eq!(picker.choose(&[0, 1]), 1 - first);
     }
 }
