@@ -9,8 +9,6 @@
 //! [`DAY`], so that runs do not differ. Clocks of CPU time are the machine's.
 
 use crate::stage::Stage;
-use fibre_core::internal::with_director;
-use std::any::Any;
 use std::time::{Duration, Instant};
 
 /// What the clock of the day shows when a run begins: the first second of the year 2000, UTC.
@@ -48,14 +46,10 @@ fn of_run(clock: libc::clockid_t) -> Option<Duration> {
         libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE => false,
         _ => return None,
     };
-    with_director(|director| {
-        let stage = (director as &dyn Any).downcast_ref::<Stage>()?;
-        Some(match is_monotonic {
-            true => stage.monotonic(real),
-            false => DAY + stage.elapsed(),
-        })
+    Stage::of_caller(|stage| match is_monotonic {
+        true => stage.monotonic(real),
+        false => DAY + stage.elapsed(),
     })
-    .flatten()
 }
 
 /// What the machine's monotonic clock shows.

@@ -10,6 +10,8 @@ use std::fmt::Write;
 pub(crate) struct Failure {
     /// What has happened.
     pub(crate) words: String,
+    /// The same in a form that is equal for equal failures of different runs: without numbers.
+    pub(crate) kind: String,
     /// What the closure has panicked with, if that is it.
     pub(crate) panic: Option<Box<dyn Any + Send>>,
     /// Whether it is known that something was not under the kit's control.
@@ -19,8 +21,14 @@ pub(crate) struct Failure {
 impl Failure {
     /// The closure has panicked.
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
         Self {
-            words: "the test has panicked".to_owned(),
+            words: match text {
+                Some(text) => format!("the test has panicked: {text}"),
+                None => "the test has panicked".to_owned(),
+            },
+            kind: without_numbers(text.unwrap_or_default()),
             panic: Some(payload),
             is_out_of_control: false,
         }
@@ -65,14 +73,20 @@ impl Failure {
                 let words = format!("fibre {fibre} has failed, and nobody joins it");
                 (words, false)
             }
+            Verdict::Broken(place) => {
+                let name = stage.invariants.name(place);
+                (format!("an invariant is broken: {name}"), false)
+            }
             Verdict::Woken => (outside("another thread has woken a fibre"), true),
             Verdict::Stuck => {
                 let words = "a fibre does not switch: it computes, or blocks the thread";
                 (outside(words), true)
             }
         };
+        let kind = without_numbers(&words);
         let words = format!("{words}, at {:?}", stage.elapsed());
         let mut failure = Self::seen(words, cluster, dumps);
+        failure.kind = kind;
         failure.is_out_of_control = is_out_of_control;
         Some(failure)
     }
@@ -80,6 +94,7 @@ impl Failure {
     /// A failure with these words, and with the fibres that wait now; with `dumps`, their stacks,
     /// too.
     fn seen(mut words: String, cluster: &Cluster, dumps: bool) -> Self {
+        let kind = without_numbers(&words);
         let waiting = waits();
         for waiting in waiting
             .iter()
@@ -100,8 +115,16 @@ impl Failure {
         }
         Self {
             words,
+            kind,
             panic: None,
             is_out_of_control: false,
         }
     }
+}
+
+/// A text without its digits, and what makes numbers of them.
+fn without_numbers(text: &str) -> String {
+    text.split(|at: char| at.is_ascii_digit())
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect()
 }

@@ -34,20 +34,32 @@
 //! A [`Schedule`] chooses who goes on at each *switch point*: where a fibre waits, yields, ends, or
 //! makes a call that could have made it wait: takes a lock or a permit, sends, receives, selects. A
 //! fibre that wakes or spawns another goes on until its own next switch point; [`switch_point`]
-//! adds some. All follows from a seed. A failed run prints a line that repeats it:
+//! adds some. All follows from a seed. A failed run is made shorter: switches are left out for as
+//! long as it fails by the same words. Then it prints those that are left, and lines that repeat
+//! the run as it was found, and the shortest one:
 //!
 //! ```text
-//! replay: FIBRE_TEST=417:9f3a04c2d1e87b65 cargo test a_transfer
+//! shortest failing schedule: 1 switch
+//!   fibre 23 gives way in bank::transfer, ./src/bank.rs:12 (step 2), and fibre 24 runs
+//! the whole run: FIBRE_TEST=417:9f3a04c2d1e87b65
+//! replay: FIBRE_TEST=417:3318de12325a716d:1.2-2 cargo test a_transfer
 //! ```
 //!
-//! It fails with that seed at once, and says so if the run is another one than it was.
+//! It fails with that run at once, and says so if the run is another one than it was. [`test`] is
+//! an attribute for such tests.
+//!
+//! # Random bytes
+//!
+//! What the C library's `getrandom` returns follows from the seed, and with it the order of std's
+//! `HashMap`, and the crates getrandom, rand and uuid.
 //!
 //! # What is not under control
 //!
 //! A wait for something outside ends the run, and says who waits for what: input and output, calls
 //! that block a thread ([`blocking`](fibre_core::blocking())), other clusters, other threads that
-//! wake fibres. Not noticed is what a fibre reads from outside without waiting: random numbers,
-//! files, addresses. So a failed seed is run a second time, and compared. A fibre that blocks its
+//! wake fibres. Not noticed is what a fibre reads from outside without waiting: files (also
+//! `/dev/urandom`), addresses, numbers of threads and fibres, what `Instant` shows when a run
+//! begins. So a failed seed is run a second time, and compared. A fibre that blocks its
 //! thread (`std::thread::sleep`, a mutex of std's) does so in the time of the machine; the run's
 //! stands still meanwhile.
 //!
@@ -58,19 +70,27 @@
 //! | `random` | numbers that follow from a seed |
 //! | `schedule` | which of the ready fibres runs next |
 //! | `trace` | what a run has done so far, in one number |
+//! | `invariants` | what holds always, and what happens sometimes |
 //! | `stage` | directs the processor: time, choices, the run's end |
-//! | `clock` | the clock of the fibres |
+//! | `clock`, `entropy` | the clock of the fibres; their random bytes |
 //! | `failure` | what is said of a failed run |
 //! | `replay` | the variable that repeats one |
-//! | `simulation`, `once`, `builder` | what a test does with its run; one run; many |
+//! | `simulation`, `once` | what a test does with its run; one run |
+//! | `repeat`, `builder` | what is done about a failed run; many runs |
+//! | `macros` | what the attribute makes calls of |
 
 #![deny(unreachable_pub, unnameable_types)]
 
 mod builder;
 mod clock;
+mod entropy;
 mod failure;
+mod invariants;
+#[doc(hidden)]
+pub mod macros;
 mod once;
 mod random;
+mod repeat;
 mod replay;
 mod schedule;
 mod simulation;
@@ -78,8 +98,71 @@ mod stage;
 mod trace;
 
 pub use builder::{Builder, Report};
+pub use repeat::FailedRun;
 pub use schedule::Schedule;
 pub use simulation::Sim;
+
+/// Makes a test of a function: an attribute in place of `#[test]`, which `cargo test`,
+/// cargo-nextest and `#[should_panic]` take for that. It runs the function by [`Builder::run`].
+///
+/// The function has one argument, [`&Sim`](Sim), or none; it returns nothing, or a `Result`, where
+/// an error fails the run. In parentheses are settings of the [`Builder`], by their names there:
+/// `seed`, `seeds`, `schedule`, `most_switches`, `patience`, `shorten_for`, each with a value, and
+/// `allow_leaks`.
+///
+/// ```
+/// use fibre::sync::Mutex;
+/// use fibre_test::{Schedule, Sim};
+/// use std::time::Duration;
+///
+/// #[fibre_test::test]
+/// fn an_hour_passes(sim: &Sim) {
+///     fibre::sleep(Duration::from_secs(3600));
+///     assert_eq!(sim.now(), Duration::from_secs(3600));
+/// }
+///
+/// #[fibre_test::test(seeds = 1000, schedule = Schedule::pos())]
+/// fn both_deposits_arrive() -> Result<(), String> {
+///     let balance = Mutex::new(0);
+///     fibre::scope(|scope| {
+///         scope.spawn(|| *balance.lock() += 10);
+///         scope.spawn(|| *balance.lock() += 20);
+///     });
+///     match *balance.lock() {
+///         30 => Ok(()),
+///         other => Err(format!("{other} instead of 30")),
+///     }
+/// }
+/// # fn main() {}
+/// ```
+///
+/// What it cannot use it refuses when it is compiled:
+///
+/// ```compile_fail
+/// #[fibre_test::test(seed = 1, tries = 3)] // no setting has this name
+/// fn a_test() {}
+/// ```
+///
+/// ```compile_fail
+/// #[fibre_test::test(allow_leaks, seeds)] // a setting without its value
+/// fn a_test() {}
+/// ```
+///
+/// ```compile_fail
+/// #[fibre_test::test]
+/// async fn a_test() {} // its waits block its fibre
+/// ```
+///
+/// ```compile_fail
+/// #[fibre_test::test]
+/// fn a_test(sim: &fibre_test::Sim, other: u32) {}
+/// ```
+///
+/// ```compile_fail
+/// #[fibre_test::test]
+/// struct NoFunction;
+/// ```
+pub use fibre_test_macros::test;
 
 use fibre_core::internal::yield_point;
 

@@ -2,9 +2,11 @@
 
 use crate::clock;
 use crate::failure::Failure;
-use crate::schedule::Schedule;
+use crate::invariants::Happened;
+use crate::schedule::account::Account;
+use crate::schedule::picker::Picker;
 use crate::simulation::Sim;
-use crate::stage::Stage;
+use crate::stage::{RunKind, Stage, Verdict};
 use fibre_core::{Cluster, JoinHandle};
 use fibre_sync::selection::parts::ask_directors;
 use std::sync::Arc;
@@ -22,12 +24,19 @@ pub(crate) type Test = Arc<dyn Fn(&Sim) + Send + Sync>;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
     pub(crate) seed: u64,
-    pub(crate) schedule: Schedule,
+    pub(crate) kind: RunKind,
     pub(crate) most_switches: u64,
     pub(crate) patience: Duration,
+    /// How long a failed run is made shorter.
+    pub(crate) shortening: Duration,
     pub(crate) allows_leaks: bool,
+}
+
+impl Settings {
     /// Whether a failure has the stacks of the fibres.
-    pub(crate) dumps: bool,
+    fn dumps(self) -> bool {
+        self.kind != RunKind::Repeats
+    }
 }
 
 /// What has become of a run.
@@ -36,15 +45,25 @@ pub(crate) struct Outcome {
     pub(crate) switches: u64,
     pub(crate) elapsed: Duration,
     pub(crate) failure: Option<Failure>,
+    /// What has chosen, with what it has noted.
+    pub(crate) picker: Picker,
+    pub(crate) account: Account,
+    pub(crate) happened: Happened,
 }
 
-/// Runs a test once. Blocks the thread.
+/// Runs a test once, with these choices. Blocks the thread.
 ///
 /// # Panics
 ///
 /// If there is no thread or memory for the cluster.
-pub(crate) fn run_once(settings: Settings, test: &Test) -> Outcome {
-    let stage = Stage::new(settings.schedule, settings.seed, settings.most_switches);
+pub(crate) fn run_once(settings: Settings, picker: Picker, test: &Test) -> Outcome {
+    let Settings {
+        seed,
+        most_switches,
+        kind,
+        ..
+    } = settings;
+    let stage = Stage::new(picker, seed, most_switches, kind);
     let stage = Arc::new(stage);
     ask_directors();
     let cluster = build(&stage, settings.seed);
@@ -53,16 +72,22 @@ pub(crate) fn run_once(settings: Settings, test: &Test) -> Outcome {
     // Before the cluster is stopped, which changes neither.
     let (hash, switches) = (stage.hash(), stage.switches());
     let mut root = Some(root);
-    let failure = Failure::of(verdict, &stage, &cluster, settings.dumps)
+    let failure = Failure::of(verdict, &stage, &cluster, settings.dumps())
         .or_else(|| end(root.take()?, &cluster, settings));
     stop(cluster, failure.is_some(), settings.allows_leaks);
-    // One that was unwound by that is of no interest any more.
-    drop(root.map(JoinHandle::join));
+    // One that was unwound by that is of no interest any more, and one that is stuck does not end.
+    if verdict != Verdict::Stuck {
+        drop(root.map(JoinHandle::join));
+    }
+    let (picker, account) = stage.take();
     Outcome {
         hash,
         switches,
         elapsed: stage.elapsed(),
         failure,
+        picker,
+        account,
+        happened: stage.invariants.take(),
     }
 }
 
@@ -110,7 +135,7 @@ fn end(root: JoinHandle<()>, cluster: &Cluster, settings: Settings) -> Option<Fa
     match root.join() {
         Err(payload) => Some(Failure::panicked(payload)),
         Ok(()) if settings.allows_leaks || cluster.live() == 0 => None,
-        Ok(()) => Some(Failure::leak(cluster, settings.dumps)),
+        Ok(()) => Some(Failure::leak(cluster, settings.dumps())),
     }
 }
 

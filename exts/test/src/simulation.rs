@@ -103,6 +103,57 @@ impl Sim {
         self.settle();
     }
 
+    /// Says what holds from now on, for as long as the run goes on: the run fails when a fibre
+    /// gives way, waits or ends and `holds` returns `false`, or panics. It is called between two
+    /// fibres, so it must not wait: it can read atomics, and take locks by `try_lock`. Blocks
+    /// nothing.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// fibre_test::run(|sim| {
+    ///     let inside = Arc::new(AtomicU32::new(0));
+    ///     let (seen, lock) = (Arc::clone(&inside), fibre::sync::Mutex::new(()));
+    ///     sim.always("one at most is inside", move || seen.load(Ordering::Relaxed) <= 1);
+    ///     fibre::scope(|scope| {
+    ///         for _ in 0..3 {
+    ///             scope.spawn(|| {
+    ///                 let _guard = lock.lock();
+    ///                 inside.fetch_add(1, Ordering::Relaxed);
+    ///                 fibre::yield_now();
+    ///                 inside.fetch_sub(1, Ordering::Relaxed);
+    ///             });
+    ///         }
+    ///     });
+    /// });
+    /// ```
+    pub fn always(&self, name: impl Into<String>, holds: impl Fn() -> bool + Send + 'static) {
+        self.0.invariants.always(name.into(), Box::new(holds));
+    }
+
+    /// Says that something happens here in some run, though not in each: a test fails that has no
+    /// run with `happens`, for a name that it has come to. So it shows that its runs reach what it
+    /// is written for. A run that is repeated by `FIBRE_TEST` does not fail for that. Blocks
+    /// nothing.
+    ///
+    /// ```
+    /// use fibre_test::{Schedule, Sim};
+    /// use std::sync::Arc;
+    ///
+    /// let runs = Sim::builder().seeds(50).schedule(Schedule::random());
+    /// let _ = runs.run(|sim| {
+    ///     let lock = Arc::new(fibre::sync::Mutex::new(0));
+    ///     let other = Arc::clone(&lock);
+    ///     let adds = fibre::spawn(move || *other.lock() += 1);
+    ///     sim.sometimes("the other one was first", *lock.lock() == 1);
+    ///     adds.join().unwrap();
+    /// });
+    /// ```
+    pub fn sometimes(&self, name: impl Into<String>, happens: bool) {
+        self.0.invariants.sometimes(name.into(), happens);
+    }
+
     /// Panics if the caller is no fibre of this run.
     fn refuse_strangers(&self) {
         let is_ours = fibre_core::in_fibre() && self.0.is_callers();

@@ -15,12 +15,17 @@
 //! The time is one word, which all may read; everything else lies under one lock. The processor's
 //! thread takes it between two fibres, and running fibres for some instructions, without a switch.
 
-use crate::schedule::{Picker, Schedule};
+use crate::invariants::Invariants;
+use crate::random::mix;
+use crate::schedule::account::Account;
+use crate::schedule::picker::{Left, Picker};
+use crate::schedule::switches::Switches;
 use crate::trace::{Event, Trace};
 use fibre_core::internal::{Director, IdleAction, with_director};
-use fibre_core::{SwitchReason, WaitKind, WaitObject};
+use fibre_core::{SwitchReason, WaitKind, WaitObject, name};
 use fibre_sync::Event as Signal;
 use std::any::Any;
+use std::backtrace::Backtrace;
 use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,6 +53,8 @@ pub(crate) enum Verdict {
     Woken,
     /// There have been more switches than there may be.
     Endless,
+    /// The invariant at this place does not hold.
+    Broken(usize),
     /// A fibre has not switched for long, in the time of the machine.
     Stuck,
 }
@@ -72,9 +79,25 @@ pub(crate) struct Stage {
     switches: AtomicU64,
     /// How many there may be.
     most_switches: u64,
+    /// How another thread's wake-up is waited for, and what is said meanwhile.
+    kind: RunKind,
+    /// What random bytes follow from, and how often they have been read.
+    noise: (u64, AtomicU64),
+    pub(crate) invariants: Invariants,
     state: Mutex<State>,
     /// Notified when the run is over.
     over: Condvar,
+}
+
+/// What a run is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunKind {
+    /// It is the first one with its choices.
+    First,
+    /// It repeats a failed one, and says nothing of panics.
+    Repeats,
+    /// It repeats a failed one, and keeps an account of its switches.
+    Tells,
 }
 
 /// What lies under the lock.
@@ -87,22 +110,30 @@ struct State {
     settlers: VecDeque<Arc<Signal>>,
     /// Whether the running fibre gives way because it has been told to.
     told_to_give_way: bool,
+    account: Account,
 }
 
+/// Separates random bytes from other choices.
+const NOISE: u64 = 0xa3ec_647e_86b1_1d5f;
+
 impl Stage {
-    /// The stage of a run.
-    pub(crate) fn new(schedule: Schedule, seed: u64, most_switches: u64) -> Self {
+    /// The stage of a run with these choices. What is random besides follows from the seed.
+    pub(crate) fn new(picker: Picker, seed: u64, most_switches: u64, kind: RunKind) -> Self {
         Self {
             elapsed: AtomicU64::new(0),
             birth: OnceLock::new(),
             switches: AtomicU64::new(0),
             most_switches,
+            kind,
+            noise: (mix(seed ^ NOISE), AtomicU64::new(0)),
+            invariants: Invariants::default(),
             state: Mutex::new(State {
                 phase: Phase::Waiting,
-                picker: Picker::new(schedule, seed),
+                picker,
                 trace: Trace::default(),
                 settlers: VecDeque::new(),
                 told_to_give_way: false,
+                account: Account::default(),
             }),
             over: Condvar::new(),
         }
@@ -120,12 +151,16 @@ impl Stage {
 
     /// Whether the calling thread is the processor of this run.
     pub(crate) fn is_callers(&self) -> bool {
-        let is_this = |stage: &Self| ptr::eq(stage, self);
-        let asks = |director: &dyn Director| {
+        Self::of_caller(|stage| ptr::eq(stage, self)) == Some(true)
+    }
+
+    /// Calls `f` with the stage that the calling thread is the processor of, if it is one's.
+    pub(crate) fn of_caller<R>(f: impl FnOnce(&Self) -> R) -> Option<R> {
+        with_director(|director| {
             let director: &dyn Any = director;
-            director.downcast_ref().is_some_and(is_this)
-        };
-        with_director(asks) == Some(true)
+            director.downcast_ref().map(f)
+        })
+        .flatten()
     }
 
     /// The closure begins.
@@ -169,7 +204,11 @@ impl Stage {
         }
         // Another thread may be about to wake one of them.
         let is_deadlocked = |state: &mut State| state.phase == Phase::Over(Verdict::Deadlock);
-        let waited = self.over.wait_timeout_while(state, GRACE, is_deadlocked);
+        let grace = match self.kind {
+            RunKind::First => GRACE,
+            RunKind::Repeats | RunKind::Tells => Duration::ZERO,
+        };
+        let waited = self.over.wait_timeout_while(state, grace, is_deadlocked);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match state.phase {
             Phase::Over(verdict) => verdict,
@@ -190,6 +229,30 @@ impl Stage {
     /// How many switches there have been.
     pub(crate) fn switches(&self) -> u64 {
         self.switches.load(Ordering::Relaxed)
+    }
+
+    /// Fills a buffer with bytes that follow from the seed. Takes no lock, as what holds one may
+    /// need random bytes, a new `HashMap` for instance.
+    pub(crate) fn fill(&self, buffer: &mut [u8]) {
+        let (seed, count) = &self.noise;
+        for chunk in buffer.chunks_mut(8) {
+            let number = count.fetch_add(1, Ordering::Relaxed);
+            let bytes = mix(seed ^ mix(number)).to_ne_bytes();
+            chunk.copy_from_slice(&bytes[..chunk.len()]);
+        }
+    }
+
+    /// Whether nothing is said of panics.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.kind != RunKind::First
+    }
+
+    /// The choices of the run, which is over, and its account.
+    pub(crate) fn take(&self) -> (Picker, Account) {
+        let mut state = self.lock();
+        let picker = Picker::by_switches(&Switches::default(), 0);
+        let picker = std::mem::replace(&mut state.picker, picker);
+        (picker, std::mem::take(&mut state.account))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -220,6 +283,16 @@ impl State {
     fn plays(&self) -> bool {
         matches!(self.phase, Phase::Playing | Phase::Ending)
     }
+
+    /// Notes who runs, and where that is if it leaves the default order here. Called by the running
+    /// fibre.
+    fn note_running(&mut self) {
+        let running = self.picker.running();
+        self.account.runs(running, name());
+        if self.picker.is_about_to_switch() {
+            self.account.gives_way(running, Backtrace::force_capture());
+        }
+    }
 }
 
 impl Director for Stage {
@@ -248,6 +321,9 @@ impl Director for Stage {
         let mut state = self.lock();
         let gives_way = state.plays() && state.picker.gives_way();
         state.told_to_give_way = gives_way;
+        if gives_way && self.kind == RunKind::Tells {
+            state.note_running();
+        }
         gives_way
     }
 
@@ -260,22 +336,38 @@ impl Director for Stage {
         draw
     }
 
+    fn is_quiet(&self) -> bool {
+        Self::is_quiet(self)
+    }
+
     fn failed_unseen(&self, fibre: u64) {
         let state = self.lock();
         self.finish(state, Verdict::Unseen(fibre));
     }
 
     fn left(&self, fibre: u64, reason: SwitchReason, awaited: Option<WaitObject>) {
-        let mut state = self.lock();
-        if !state.plays() {
+        if !self.lock().plays() {
             return;
         }
+        // Without the lock, as a check may read the time.
+        let broken = self.invariants.broken();
+        let mut state = self.lock();
         let told = std::mem::take(&mut state.told_to_give_way);
-        if reason == SwitchReason::Yields && !told {
-            state.picker.yielded();
+        let place = state.trace.place_of(fibre);
+        let left = match reason {
+            SwitchReason::Yields if told => Left::Told,
+            SwitchReason::Yields => Left::Yielded,
+            _ => Left::Stopped,
+        };
+        state.picker.left(place, left);
+        if self.kind == RunKind::Tells {
+            state.account.left(place, fibre, reason, awaited);
         }
         let kind = awaited.map_or(0, |awaited| awaited.kind() as u64);
         state.trace.note(Event::Left, (reason as u64) << 8 | kind);
+        if let Some(place) = broken {
+            return self.finish(state, Verdict::Broken(place));
+        }
         if reason == SwitchReason::Moves {
             return self.finish(state, Verdict::Moved(fibre));
         }

@@ -34,6 +34,12 @@ pub trait Director: Any + Send + Sync {
     /// Called by running fibres.
     fn draw(&self) -> u32;
 
+    /// Whether nothing is said of fibres that panic, as the run repeats another one. Called by
+    /// running fibres.
+    fn is_quiet(&self) -> bool {
+        false
+    }
+
     /// The fibre with this number has panicked, or returned an error, and nobody learns of it.
     /// Called by running fibres, unless the program has a hook for that.
     fn failed_unseen(&self, fibre: u64);

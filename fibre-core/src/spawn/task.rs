@@ -7,7 +7,7 @@
 use crate::fibre::{Attributes, Body, ControlBlock, FibreRef, Reserved, StackTime, block_cache};
 use crate::park;
 use crate::park::scoped::{begin_inherited, inherit, inherit_from};
-use crate::processor::{Processor, spreads_next_spawn};
+use crate::processor::{Processor, spreads_next_spawn, with_director};
 use crate::queue::Runnable;
 use crate::ready::record_ready_here;
 use crate::scheduler::domain::Domain;
@@ -175,6 +175,9 @@ pub(crate) fn tell_of_panic(
         return;
     };
     if is_alone && block.completion.is_detached() && detached::prints() {
+        return;
+    }
+    if with_director(|director| director.is_quiet()) == Some(true) {
         return;
     }
     let mut remarks = name.map(|name| format!(" ({name:?})")).unwrap_or_default();

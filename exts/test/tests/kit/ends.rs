@@ -6,6 +6,7 @@ use fibre::sync::{Event, Mutex};
 use fibre_test::{Schedule, Sim};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -39,19 +40,19 @@ fn a_deadlock_is_named_with_its_fibres() {
 
 #[test]
 fn a_deadlock_unwinds_what_waits() {
-    struct Tells(Arc<std::sync::atomic::AtomicBool>);
+    struct Tells(Arc<AtomicBool>);
     impl Drop for Tells {
         fn drop(&mut self) {
-            self.0.store(true, std::sync::atomic::Ordering::Release);
+            self.0.store(true, Ordering::Release);
         }
     }
-    let told = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let told = Arc::new(AtomicBool::new(false));
     let tells = Arc::clone(&told);
     failure(Sim::builder(), move |_| {
         let _tells = Tells(Arc::clone(&tells));
         Event::new().wait();
     });
-    assert!(told.load(std::sync::atomic::Ordering::Acquire));
+    assert!(told.load(Ordering::Acquire));
 }
 
 #[test]
@@ -184,8 +185,16 @@ fn a_thread_that_wakes_a_fibre_is_not_under_control() {
 
 #[test]
 fn a_fibre_that_keeps_its_thread_is_noticed() {
+    let noticed = Arc::new(AtomicBool::new(false));
     let builder = Sim::builder().patience(Duration::from_millis(50));
-    let text = failure(builder, |_| thread::sleep(Duration::from_millis(500)));
+    let is_noticed = Arc::clone(&noticed);
+    // Until that is so, as the thread that looks may get no CPU for long.
+    let text = failure(builder, move |_| {
+        while !is_noticed.load(Ordering::Acquire) {
+            thread::sleep(Duration::from_millis(10));
+        }
+    });
+    noticed.store(true, Ordering::Release);
     assert_says(
         &text,
         &["not under the kit's control: a fibre does not switch"],

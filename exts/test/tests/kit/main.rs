@@ -4,7 +4,10 @@
 //! * `ends`: how a run ends, and what is said if it fails;
 //! * `schedules`: which schedules find which faults;
 //! * `classics`: faults that other tools are shown by;
-//! * `replays`: one seed, one run.
+//! * `replays`: one seed, one run;
+//! * `entropy`: random bytes, and the order of hash maps;
+//! * `invariants`: what holds always, and what happens sometimes;
+//! * `attribute`: tests by `#[fibre_test::test]`.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,8 +15,11 @@
     reason = "a test fails by panicking"
 )]
 
+mod attribute;
 mod classics;
 mod ends;
+mod entropy;
+mod invariants;
 mod replays;
 mod schedules;
 #[path = "../../../../tests/support/mod.rs"]

@@ -82,7 +82,13 @@ fn selections_follow_the_seed() {
 
 #[test]
 fn a_thousand_runs_of_a_seed_are_one() {
-    for schedule in [Schedule::in_order(), Schedule::random(), Schedule::pct(4)] {
+    let schedules = [
+        Schedule::in_order(),
+        Schedule::random(),
+        Schedule::pct(4),
+        Schedule::pos(),
+    ];
+    for schedule in schedules {
         let run = |seed| Sim::builder().seed(seed).schedule(schedule).run(works);
         let first = run(7);
         for _ in 0..1000 {
@@ -129,37 +135,45 @@ fn what_runs_leave_behind_is_found_out() {
     assert_says(&text, &parts);
 }
 
-/// The line that a failed run has printed, as the variable's value.
-fn printed(output: &Output) -> String {
+/// What is printed behind `title`, as the variable's value.
+fn printed(output: &Output, title: &str) -> String {
     let errors = errors(output);
-    let line = errors.split("replay: FIBRE_TEST=").nth(1).expect(&errors);
-    line.split(' ').next().unwrap().to_owned()
+    let title = format!("{title}: FIBRE_TEST=");
+    let line = errors.split(&title).nth(1).expect(&errors);
+    line.split_whitespace().next().unwrap().to_owned()
 }
 
+/// Both lines that a failed run prints: the shortest run, and the whole one.
 #[test]
-fn the_printed_line_repeats_the_run_in_another_process() {
+fn the_printed_lines_repeat_the_run_in_another_process() {
     if plays("fails") {
         let builder = Sim::builder().seeds(1000).schedule(Schedule::random());
+        let builder = builder.shorten_for(Duration::from_secs(3600));
         let _ = builder.run(loses_an_update);
         return;
     }
     let run = |variables: &[(&str, &str)]| spawn_child("fails", variables);
     let first = run(&[]);
-    let value = printed(&first);
-    let (seed, hash) = value.split_once(':').unwrap();
+    let (short, whole) = (printed(&first, "replay"), printed(&first, "the whole run"));
+    let (seed, hash) = whole.split_once(':').unwrap();
     assert!(!first.status.success());
-    assert_says(&errors(&first), &[" of 1000): the test has panicked"]);
+    let says = [
+        " of 1000): the test has panicked",
+        "shortest failing schedule: 1 switch\n",
+        "gives way in kit::schedules::loses_an_update",
+    ];
+    assert_says(&errors(&first), &says);
+    assert!(short.starts_with(&format!("{seed}:")), "{short}");
 
-    let again = run(&[("FIBRE_TEST", &value)]);
-    assert!(!again.status.success());
-    assert_says(
-        &errors(&again),
-        &[&format!("fibre-test: seed {seed}: the test")],
-    );
-    assert_eq!(printed(&again), value);
-
+    for value in [&short, &whole] {
+        let again = run(&[("FIBRE_TEST", value)]);
+        assert!(!again.status.success());
+        let begins = format!("fibre-test: seed {seed}: the test");
+        assert_says(&errors(&again), &[&begins]);
+        assert_eq!(&printed(&again, "replay"), value);
+    }
     let by_seed = run(&[("FIBRE_TEST", seed)]);
-    assert_eq!(printed(&by_seed), value);
+    assert_eq!(printed(&by_seed, "replay"), whole);
 
     let other = run(&[("FIBRE_TEST", &format!("{seed}:0123456789abcdef"))]);
     let differs = format!("seed {seed}, which is another run than 0123456789abcdef");
@@ -168,12 +182,110 @@ fn the_printed_line_repeats_the_run_in_another_process() {
         &[&differs, &format!("FIBRE_TEST={seed}:{hash}")],
     );
 
-    let nonsense = run(&[("FIBRE_TEST", "often")]);
-    assert!(!nonsense.status.success());
-    assert_says(
-        &errors(&nonsense),
-        &["is a seed, or seed:hash", "\"often\""],
-    );
+    for nonsense in ["often", "1:2:3"] {
+        let nonsense = run(&[("FIBRE_TEST", nonsense)]);
+        assert!(!nonsense.status.success());
+        assert_says(&errors(&nonsense), &["is a seed, or seed:hash"]);
+    }
+}
+
+/// An exhaustive schedule has no seed that says all, so the line has the switches.
+#[test]
+fn a_schedule_of_all_is_repeated_by_its_switches() {
+    if plays("fails") {
+        let builder = Sim::builder().schedule(Schedule::exhaustive(2));
+        let _ = builder.run(loses_an_update);
+        return;
+    }
+    let first = spawn_child("fails", &[]);
+    assert_says(&errors(&first), &["seed 0 (schedule "]);
+    let value = printed(&first, "replay");
+    assert_eq!(value.split(':').count(), 3, "{value}");
+    let again = spawn_child("fails", &[("FIBRE_TEST", &value)]);
+    assert!(!again.status.success());
+    assert_says(&errors(&again), &["switches out of order: 1 switch\n"]);
+    assert_eq!(printed(&again, "replay"), value);
+    // A seed alone stands for all schedules with it.
+    let all = spawn_child("fails", &[("FIBRE_TEST", "5")]);
+    assert_says(&errors(&all), &["seed 5 (schedule "]);
+}
+
+/// A deadlock of two among many others, which have nothing to do with it.
+#[test]
+fn a_failing_schedule_is_made_shorter() {
+    let runs = Sim::builder().seeds(1000).schedule(Schedule::random());
+    let runs = runs.shorten_for(Duration::from_secs(3600));
+    let failed = runs.try_run(|_| {
+        let mutexes = [(); 2].map(|()| Arc::new(Mutex::new(())));
+        let pairs = [[0, 1], [1, 0]].map(|order| {
+            let [first, second] = order.map(|which: usize| Arc::clone(&mutexes[which]));
+            let pair = fibre::Builder::new().name(format!("pair {}", order[0]));
+            let locks = move || {
+                let _first = first.lock();
+                drop(second.lock());
+            };
+            pair.spawn(locks).unwrap()
+        });
+        let others = [(); 5].map(|()| {
+            fibre::spawn(|| {
+                let mutex = Mutex::new(0);
+                (0..20).for_each(|_| *mutex.lock() += 1);
+            })
+        });
+        pairs.into_iter().for_each(|pair| pair.join().unwrap());
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+    let failed = failed.unwrap_err();
+    let text = failed.to_string();
+    assert_eq!(failed.switches(), Some(1), "{text}");
+    let parts = [
+        "deadlock: nothing can run and nothing is due",
+        "\nshortest failing schedule: 1 switch\n  fibre ",
+        " (\"pair ",
+        " gives way in kit::replays::a_failing_schedule_is_made_shorter::{{closure}}",
+        "replays.rs:",
+        "\nreplay: FIBRE_TEST=",
+    ];
+    assert_says(&text, &parts);
+}
+
+#[test]
+fn a_fault_of_all_schedules_needs_no_switch() {
+    for schedule in [Schedule::random(), Schedule::pos(), Schedule::exhaustive(1)] {
+        let failed = Sim::builder().schedule(schedule).try_run(|_| {
+            fibre::spawn(fibre::yield_now).join().unwrap();
+            fibre::sync::Event::new().wait();
+        });
+        let failed = failed.unwrap_err();
+        assert_eq!(failed.switches(), Some(0));
+        assert_says(
+            &failed.to_string(),
+            &["it fails in order, too", ":- cargo test"],
+        );
+    }
+}
+
+/// What fails in another way is no shorter form of the same.
+#[test]
+fn a_shorter_schedule_fails_in_the_same_way() {
+    let deadlock = (0..1000).find_map(|seed| {
+        let runs = Sim::builder().seed(seed).schedule(Schedule::random());
+        let failed = runs.try_run(|_| {
+            let count = Arc::new(Mutex::new(0));
+            let adds = Arc::clone(&count);
+            let adder = fibre::spawn(move || *adds.lock() += 1);
+            let seen = *count.lock();
+            adder.join().unwrap();
+            match seen {
+                0 => assert!(*count.lock() == 2, "the fault in order"),
+                _ => fibre::sync::Event::new().wait(),
+            }
+        });
+        failed
+            .err()
+            .filter(|failed| failed.to_string().contains("deadlock"))
+    });
+    assert_eq!(deadlock.unwrap().switches(), Some(1));
 }
 
 /// A seed that passes is no proof if it is another run than the one that failed.

@@ -18,7 +18,7 @@ use crate::steps::Steps;
 use crate::workspace::{Workspace, cargo, read_manifest};
 
 /// What is published, lowest first.
-pub(crate) const PUBLISHED: [&str; 14] = [
+pub(crate) const PUBLISHED: [&str; 15] = [
     "fibre-core",
     "fibre-sync",
     "fibre-io",
@@ -31,6 +31,7 @@ pub(crate) const PUBLISHED: [&str; 14] = [
     "fibre-rustls",
     "fibre-ureq",
     "fibre-libc",
+    "fibre-test-macros",
     "fibre-test",
     "fibre-capi",
 ];

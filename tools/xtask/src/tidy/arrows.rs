@@ -25,7 +25,7 @@ const FACADE_NAME: &str = "fibre";
 const NAMELESS: &str = "fibre-trace";
 
 /// Every package of the workspace and those of its siblings that it may depend on.
-const DRAWN: [(&str, &[&str]); 27] = [
+const DRAWN: [(&str, &[&str]); 28] = [
     ("fibre-core", &[]),
     ("fibre-sync", &["fibre-core"]),
     ("fibre-io", &["fibre-core", "fibre-sync"]),
@@ -67,8 +67,15 @@ const DRAWN: [(&str, &[&str]); 27] = [
     // Its tests and examples use the facade.
     (
         "fibre-test",
-        &["fibre-core", "fibre-inspect", "fibre-sync", FACADE],
+        &[
+            "fibre-core",
+            "fibre-inspect",
+            "fibre-sync",
+            "fibre-test-macros",
+            FACADE,
+        ],
     ),
+    ("fibre-test-macros", &[]),
     ("fibre-threads", &["fibre-libc"]),
     ("fibre-measure", &[]),
     // One of its examples measures.

@@ -45,7 +45,7 @@ const THREAD_LOCAL_USERS: [&str; 8] = [
 const ENVIRONMENT_HOME: &str = "fibre-core/src/sys/environment.rs";
 
 /// The crates that are linked into programs. They read it nowhere else.
-const LINKED: [&str; 14] = [
+const LINKED: [&str; 15] = [
     "src",
     "fibre-core/src",
     "fibre-sync/src",
@@ -59,6 +59,7 @@ const LINKED: [&str; 14] = [
     "exts/ureq/src",
     "exts/libc/src",
     "exts/test/src",
+    "exts/test/macros/src",
     "fibre-capi/src",
 ];
 
