@@ -157,7 +157,7 @@ impl Broker {
     ///
     /// # Errors
     ///
-    /// If the address is none, or the broker cannot be reached.
+    /// If the address is not one of Redis, or the broker cannot be reached.
     pub fn follow(
         cluster: &Cluster,
         options: &BrokerOptions,

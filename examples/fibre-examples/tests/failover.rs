@@ -1,5 +1,5 @@
-//! A chat on three processes of which one is killed, with Debian's Redis between them, at a small
-//! load: what each way is said to lose, and no more.
+//! A chat on three processes, with Debian's Redis between them. One is killed, at a small load: the
+//! chat loses what each way is said to lose, and no more.
 
 #![allow(
     clippy::unwrap_used,

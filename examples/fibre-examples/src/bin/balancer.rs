@@ -1,7 +1,8 @@
 //! Passes TCP connections on to several servers, in turn.
 //!
 //! ```sh
-//! cargo run --release -p fibre-examples --bin balancer -- --backend 127.0.0.1:8082 --backend 127.0.0.1:8083
+//! cargo run --release -p fibre-examples --bin balancer -- \
+//!     --backend 127.0.0.1:8082 --backend 127.0.0.1:8083
 //! ```
 //!
 //! A connection has one fibre. It connects to the backend that comes next, or to the one after that
@@ -41,7 +42,7 @@ struct Options {
     limits: Limits,
 }
 
-/// The servers, and whose turn it is.
+/// The servers, and which one is next.
 struct Backends {
     /// Where they are.
     all: Vec<SocketAddr>,

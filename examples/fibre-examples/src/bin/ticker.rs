@@ -1,7 +1,7 @@
 //! An actor topic that reaches over several processes, by Redis.
 //!
 //! ```sh
-//! cargo run --release -p fibre-examples --bin ticker -- --broker redis://127.0.0.1/   # several times
+//! cargo run --release -p fibre-examples --bin ticker -- --broker redis://127.0.0.1/   # twice
 //! ```
 //!
 //! Each process has a topic of its own. What is published on it comes from Redis; what a process
@@ -59,7 +59,7 @@ impl Actor for Printer {
             News::Tick(message) => {
                 let position = message.position.map(|position| position.to_string());
                 let line = format!("{} {}", position.unwrap_or_default(), message.text);
-                // Who read it has gone.
+                // The reader has gone.
                 let _ = announce(line.trim_start());
             }
         }

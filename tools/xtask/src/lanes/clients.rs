@@ -2,8 +2,8 @@
 //!
 //! The tests are those of `benches/clients/tests/debian/`, and a chat on several processes that
 //! loses one of them (`examples/fibre-examples/tests/failover.rs`). `cargo xtask test` leaves them
-//! alone: they need servers and libraries that are installed. Where one is missing the lane fails. Their
-//! siblings in `benches/clients/tests/clients/` bring small servers of their own.
+//! alone: they need servers and libraries that are installed. Where one is missing the lane fails.
+//! The siblings in `benches/clients/tests/clients/` bring small servers of their own.
 
 use std::process::Command;
 

@@ -15,7 +15,7 @@ use tungstenite::{Bytes, Error, Message, WebSocket};
 /// How long a client waits for a connection, and at the end for what it has sent to come back.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who hears nothing for so long, once all clients are at their end, has heard all.
+/// A client that hears nothing for so long, once all are at their end, has heard all.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// How often a client looks whether that is so.

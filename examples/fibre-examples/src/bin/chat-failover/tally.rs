@@ -19,8 +19,7 @@ pub(crate) struct Tally {
     pub(crate) lost: usize,
     /// Copies that came once more.
     twice: usize,
-    /// Messages that two clients heard in another order, of those that both heard for the first
-    /// time.
+    /// Messages that two clients heard in different orders, counted when each came first.
     pub(crate) out_of_order: usize,
     /// The longest time until a client was back, in milliseconds.
     away: u128,
@@ -76,7 +75,7 @@ impl Tally {
     }
 }
 
-/// The messages in the order in which they came for the first time.
+/// The messages, each where it came for the first time.
 fn firsts(all: &[(usize, u64)]) -> Vec<(usize, u64)> {
     let mut seen = HashSet::new();
     let is_new = |message: &&(usize, u64)| seen.insert(**message);

@@ -59,7 +59,8 @@ pub(crate) struct Place<'r> {
 }
 
 impl Rooms {
-    /// Lets a connection hear and be heard; `waits` until [`catch_up`](Place::catch_up), or at once.
+    /// Lets a connection be heard, and hear: at once, or after [`catch_up`](Place::catch_up) if it
+    /// `waits` for that.
     pub(crate) fn enter(
         &self,
         path: &str,

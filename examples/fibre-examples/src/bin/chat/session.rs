@@ -130,7 +130,7 @@ impl Service {
         say_why(&mut socket, link, &error, &outbox);
     }
 
-    /// The position behind which the client has missed what was said, if it says so.
+    /// The last position that the client has heard, if it says so.
     fn missed_from(&self, uri: &Uri) -> Option<(&Broker, Position)> {
         let broker = self.broker.as_deref().filter(|broker| broker.keeps())?;
         let after = uri.query()?.strip_prefix("after=")?;

@@ -112,7 +112,7 @@ fn who_comes_back_elsewhere_hears_what_it_missed_once() {
     let expected: Vec<_> = (0..1200).map(|number| number.to_string()).collect();
     assert_eq!(words[..1200], expected);
     assert_eq!(words.len(), 1201);
-    // A position that is none: what is said from now on.
+    // No position at all: what is said from now on.
     let mut odd = chats[1].join("/a?after=yesterday");
     until_in_room(&mut odd);
     say(&mut odd, "from now on");
@@ -180,8 +180,8 @@ fn a_broker_that_is_not_there_is_told_at_once() {
     }
 }
 
-/// A broker that says nothing fills what waits for it. Who speaks is then put out, and told why;
-/// and the server ends nevertheless.
+/// A broker that says nothing fills what waits for it. Clients that speak are then put out, and told
+/// why; and the server ends nevertheless.
 #[test]
 fn a_silent_broker_keeps_no_server() {
     for by in WAYS {

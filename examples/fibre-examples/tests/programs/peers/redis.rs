@@ -1,7 +1,6 @@
 //! As much of a Redis server as the broker's programs need, with faults. Its threads end with the
 //! process.
 
-use std::fmt::Write as _;
 use std::io::{self, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
@@ -72,7 +71,7 @@ impl Redis {
         redis
     }
 
-    /// Has the server do wrong from now on; if it is away, its connections end.
+    /// Sets what the server does wrong from now on; if it is away, its connections end.
     pub(crate) fn set(&self, fault: Fault) {
         let mut state = self.state.0.lock().unwrap();
         state.fault = fault;
@@ -112,9 +111,40 @@ impl Redis {
         while state.fault == Fault::Silent {
             state = changed.wait(state).unwrap();
         }
+        if let ["XREAD", .., "BLOCK", time, "STREAMS", _, after] = *question {
+            let (after, time) = (position(after), Duration::from_millis(number(time) as u64));
+            let is_quiet =
+                |state: &mut State| state.stream.len() <= after && state.fault == Fault::None;
+            state = changed.wait_timeout_while(state, time, is_quiet).unwrap().0;
+        }
         let answer = match *question {
             ["CLIENT", ..] => "+OK\r\n".to_owned(),
-            ["PING", ..] => "*2\r\n$4\r\npong\r\n$0\r\n\r\n".to_owned(),
+            ["PING", ..] => array(&[bulk("pong"), bulk("")]),
+            ["UNSUBSCRIBE" | "PUNSUBSCRIBE", ..] => return Ok(None),
+            ["SUBSCRIBE", channel] => {
+                state.subscribers.push(connection.try_clone()?);
+                array(&[bulk("subscribe"), bulk(channel), ":1\r\n".to_owned()])
+            }
+            ["PUBLISH", channel, text] => state.publish(channel, text),
+            _ => {
+                let answer = state.answer(question);
+                changed.notify_all();
+                answer
+            }
+        };
+        if state.fault == Fault::Takes && ["XADD", "PUBLISH"].contains(&question[0]) {
+            state.fault = Fault::None;
+            state.cut();
+            return Ok(None);
+        }
+        Ok(Some(answer))
+    }
+}
+
+impl State {
+    /// The answer to a question about the stream.
+    fn answer(&mut self, question: &[&str]) -> String {
+        match *question {
             [
                 "XADD",
                 _,
@@ -127,74 +157,36 @@ impl Redis {
                 "text",
                 text,
             ] => {
-                state.stream.push((topic.to_owned(), text.to_owned()));
-                changed.notify_all();
-                let position = format!("{}-0", state.stream.len());
-                format!("${}\r\n{position}\r\n", position.len())
+                self.stream.push((topic.to_owned(), text.to_owned()));
+                bulk(&format!("{}-0", self.stream.len()))
             }
             ["XREVRANGE", _, "+", "-", "COUNT", "1"] => {
-                let last = state.stream.len().saturating_sub(1);
-                entries(&state.stream, last, 1)
+                entries(&self.stream, self.stream.len().saturating_sub(1), 1)
             }
             ["XRANGE", _, after, "+", "COUNT", count] => {
                 let after = position(after.trim_start_matches('('));
-                entries(&state.stream, after, count.parse().unwrap())
+                entries(&self.stream, after, number(count))
             }
-            [
-                "XREAD",
-                "COUNT",
-                count,
-                "BLOCK",
-                time,
-                "STREAMS",
-                key,
-                after,
-            ] => {
-                let (after, time) = (
-                    position(after),
-                    Duration::from_millis(time.parse().unwrap()),
-                );
-                let is_quiet =
-                    |state: &mut State| state.stream.len() <= after && state.fault == Fault::None;
-                let waited = changed.wait_timeout_while(state, time, is_quiet);
-                state = waited.unwrap().0;
-                if state.stream.len() <= after {
-                    "*-1\r\n".to_owned()
-                } else {
-                    let news = entries(&state.stream, after, count.parse().unwrap());
-                    format!("*1\r\n*2\r\n${}\r\n{key}\r\n{news}", key.len())
+            ["XREAD", "COUNT", count, "BLOCK", _, "STREAMS", key, after] => {
+                let after = position(after);
+                if self.stream.len() <= after {
+                    return "*-1\r\n".to_owned();
                 }
-            }
-            ["SUBSCRIBE", channel] => {
-                state.subscribers.push(connection.try_clone()?);
-                format!(
-                    "*3\r\n$9\r\nsubscribe\r\n${}\r\n{channel}\r\n:1\r\n",
-                    channel.len()
-                )
-            }
-            ["UNSUBSCRIBE" | "PUNSUBSCRIBE", ..] => return Ok(None),
-            ["PUBLISH", channel, text] => {
-                let message = format!(
-                    "*3\r\n$7\r\nmessage\r\n${}\r\n{channel}\r\n${}\r\n{text}\r\n",
-                    channel.len(),
-                    text.len()
-                );
-                let told = |mut to: &TcpStream| to.write_all(message.as_bytes()).is_ok();
-                state.subscribers.retain(|subscriber| told(subscriber));
-                format!(":{}\r\n", state.subscribers.len())
+                let news = entries(&self.stream, after, number(count));
+                array(&[array(&[bulk(key), news])])
             }
             _ => format!("-ERR unknown command {question:?}\r\n"),
-        };
-        if state.fault == Fault::Takes && ["XADD", "PUBLISH"].contains(&question[0]) {
-            state.fault = Fault::None;
-            state.cut();
-            return Ok(None);
         }
-        Ok(Some(answer))
     }
-}
 
-impl State {
+    /// Sends a message to all who have subscribed, and answers how many.
+    fn publish(&mut self, channel: &str, text: &str) -> String {
+        let message = array(&[bulk("message"), bulk(channel), bulk(text)]);
+        let told = |mut to: &TcpStream| to.write_all(message.as_bytes()).is_ok();
+        self.subscribers.retain(|subscriber| told(subscriber));
+        format!(":{}\r\n", self.subscribers.len())
+    }
+
     /// Ends all connections.
     fn cut(&mut self) {
         self.subscribers.clear();
@@ -204,21 +196,32 @@ impl State {
     }
 }
 
+/// A number in a question.
+fn number(text: &str) -> usize {
+    text.parse().unwrap()
+}
+
 /// How many messages a position has up to it.
 fn position(text: &str) -> usize {
-    text.split('-').next().unwrap().parse().unwrap()
+    number(text.split('-').next().unwrap())
+}
+
+/// A string, as it is sent.
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+/// A list of what is sent already so.
+fn array(parts: &[String]) -> String {
+    format!("*{}\r\n{}", parts.len(), parts.concat())
 }
 
 /// Entries of the stream, as they are sent.
 fn entries(stream: &[(String, String)], after: usize, count: usize) -> String {
     let entries = stream.iter().enumerate().skip(after).take(count);
-    let mut text = format!("*{}\r\n", entries.len());
-    for (index, (topic, words)) in entries {
-        let position = format!("{}-0", index + 1);
-        let _ = write!(text, "*2\r\n${}\r\n{position}\r\n*4\r\n", position.len());
-        for word in ["topic", topic, "text", words] {
-            let _ = write!(text, "${}\r\n{word}\r\n", word.len());
-        }
-    }
-    text
+    let entry = |(index, (topic, text)): (usize, &(String, String))| {
+        let fields = ["topic", topic, "text", text].map(bulk);
+        array(&[bulk(&format!("{}-0", index + 1)), array(&fields)])
+    };
+    array(&entries.map(entry).collect::<Vec<_>>())
 }
