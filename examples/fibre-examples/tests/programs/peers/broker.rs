@@ -1,5 +1,6 @@
 //! Programs that several processes make up, with a Redis between them, behind a balancer.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -180,8 +181,8 @@ fn a_broker_that_is_not_there_is_told_at_once() {
     }
 }
 
-/// A broker that says nothing fills what waits for it. Clients that speak are then put out, and told
-/// why; and the server ends nevertheless.
+/// A broker that says nothing fills what waits for it. Clients that speak are then put out, and
+/// told why; and the server ends nevertheless.
 #[test]
 fn a_silent_broker_keeps_no_server() {
     for by in WAYS {
@@ -209,6 +210,8 @@ struct Ticker {
     input: Option<ChildStdin>,
     /// What it prints.
     output: BufReader<ChildStdout>,
+    /// Lines that it has printed before it said that it follows.
+    early: VecDeque<String>,
 }
 
 impl Ticker {
@@ -223,9 +226,14 @@ impl Ticker {
             child,
             input,
             output: BufReader::new(output.unwrap()),
+            early: VecDeque::new(),
         };
-        assert_eq!(ticker.line(), "following");
-        ticker
+        loop {
+            match ticker.read_line() {
+                line if line == "following" => return ticker,
+                line => ticker.early.push_back(line),
+            }
+        }
     }
 
     /// Publishes a line.
@@ -234,10 +242,17 @@ impl Ticker {
         writeln!(input, "{line}").unwrap();
     }
 
-    /// The next line that it prints.
+    /// The next message that it prints.
     fn line(&mut self) -> String {
+        let early = self.early.pop_front();
+        early.unwrap_or_else(|| self.read_line())
+    }
+
+    /// The next line that it prints.
+    fn read_line(&mut self) -> String {
         let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
+        let count = self.output.read_line(&mut line).unwrap();
+        assert!(count > 0, "it has ended");
         line.trim_end().to_owned()
     }
 
