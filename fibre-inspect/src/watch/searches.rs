@@ -2,9 +2,10 @@
 //!
 //! A search copies the process (`stuck`), so there is one only if a fibre has waited for
 //! some seconds for what may never come, and has not been judged; then once more when that wait is
-//! four times as old, and so on. Between two searches there is a pause of 200 times as long as the
-//! last one took, and of 2000 times as long as all stood still for it. All stand still for the
-//! longer the more stacks there are, so with very many fibres the watch does not search.
+//! four times as old, and so on. A search that a thread has not answered in time is repeated.
+//! Between two searches there is a pause of 200 times as long as the last one took, and of 2000
+//! times as long as all stood still for it. All stand still for the longer the more stacks there
+//! are, so with very many fibres the watch does not search.
 
 use crate::output::write_error;
 use crate::sample::stuck::{StuckCounts, snapshot};
@@ -112,12 +113,20 @@ impl Searches {
         match found {
             Ok(sets) => self.judge(numbers(sets)),
             Err(error) => {
-                self.judged.extend(self.waits.iter().copied());
+                self.note_failure(&error);
                 if !std::mem::replace(&mut self.failed, true) {
                     write_error(&format!("fibre: cannot search for stuck fibres: {error}\n"));
                 }
                 Vec::new()
             }
+        }
+    }
+
+    /// Notes that a search has failed. One that was merely too early is repeated after the pause: a
+    /// thread has had no CPU to answer on, or somebody has kept a lock.
+    fn note_failure(&mut self, failure: &io::Error) {
+        if failure.kind() != io::ErrorKind::TimedOut {
+            self.judged.extend(self.waits.iter().copied());
         }
     }
 
@@ -177,6 +186,16 @@ mod tests {
         // Another wait of the same fibre.
         note(&mut searches, vec![((7, 2), Duration::from_secs(1))]);
         assert!(searches.is_pending() && searches.judged.is_empty());
+    }
+
+    #[test]
+    fn a_search_that_comes_too_early_is_repeated() {
+        let mut searches = Searches::new();
+        note(&mut searches, vec![((7, 1), Duration::from_secs(5))]);
+        searches.note_failure(&io::ErrorKind::TimedOut.into());
+        assert!(searches.is_pending() && searches.is_wanted());
+        searches.note_failure(&io::ErrorKind::Unsupported.into());
+        assert!(!searches.is_pending() && !searches.is_wanted());
     }
 
     #[test]
