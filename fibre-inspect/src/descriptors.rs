@@ -12,6 +12,7 @@
 //!
 //! Without memory for a thread, and on kernels before 5.9, the work uses the shared table.
 
+use crate::sample::hold::OwnThread;
 use crate::stack::memory;
 use fibre_core::internal::{PlainThread, has_addresses};
 use fibre_core::sync::thread_mutex::Mutex;
@@ -38,15 +39,19 @@ pub(crate) fn with_own_descriptors<R: Send>(f: impl FnOnce() -> R + Send) -> R {
         let (calls, asked) = mpsc::channel();
         thread::scope(|scope| {
             let body = move || {
+                let _own = OwnThread::begin();
                 let _listed = Listed::new(calls);
                 take_own_descriptors();
                 *result = work.take().map(|work| work());
             };
-            // The program's handlers would find their descriptors closed there.
-            let (_blocked, _plain) = (AllSignalsBlocked::new(), PlainThread::begin());
-            let _ = thread::Builder::new()
-                .name(NAME.to_owned())
-                .spawn_scoped(scope, body);
+            let starts = || {
+                // The program's handlers would find their descriptors closed there.
+                let (_blocked, _plain) = (AllSignalsBlocked::new(), PlainThread::begin());
+                let _ = thread::Builder::new()
+                    .name(NAME.to_owned())
+                    .spawn_scoped(scope, body);
+            };
+            starts();
             // Until the thread has ended, or was not started.
             asked.into_iter().for_each(|call: Call| call());
         });

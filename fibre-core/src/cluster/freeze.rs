@@ -59,9 +59,9 @@ pub fn freeze(timeout: Duration) -> Frozen {
     Frozen { _paused: paused }
 }
 
-/// Waits until each processor of all clusters has moved, which then has left behind what it may have
-/// had in hand when it stood still. Blocks the thread. `false`: some have stood still all the time,
-/// for so long.
+/// Waits until each processor of all clusters has moved, which then has left behind what it may
+/// have had in hand when it stood still. Blocks the thread. `false`: some have stood still all the
+/// time, for so long.
 ///
 /// ```
 /// use fibre_core::internal::{freeze, have_moved};

@@ -37,6 +37,38 @@ const BETWEEN: Duration = Duration::from_micros(50);
 /// The most threads that are held.
 const SLOTS: usize = 1 << 15;
 
+/// The threads of the runtime that block all signals, and have nothing of the program's; zero: none.
+static OWN: [AtomicI32; 32] = [const { AtomicI32::new(0) }; 32];
+
+/// While this exists, the thread that has made it is not held. It blocks all signals, and runs
+/// nothing of the program's.
+#[derive(Debug)]
+pub(crate) struct OwnThread(Option<&'static AtomicI32>);
+
+impl OwnThread {
+    /// Begins with that. If there are very many such threads, this one is like others.
+    pub(crate) fn begin() -> Self {
+        // SAFETY: a number.
+        let thread = unsafe { libc::gettid() };
+        let order = Ordering::Relaxed;
+        let is_taken = |place: &&AtomicI32| place.compare_exchange(0, thread, order, order).is_ok();
+        Self(OWN.iter().find(is_taken))
+    }
+}
+
+impl Drop for OwnThread {
+    fn drop(&mut self) {
+        if let Some(place) = self.0 {
+            place.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether a thread is one of these.
+fn is_own(thread: i32) -> bool {
+    OWN.iter().any(|own| own.load(Ordering::Relaxed) == thread)
+}
+
 const ASKED: u32 = 1;
 const HELD: u32 = 2;
 /// It has ended.
@@ -151,7 +183,9 @@ impl Held {
         true
     }
 
-    /// Holds all threads of the process but the caller's and these. The handler of the signal has to call [`stayed`]. Blocks the thread; no other one may do this meanwhile.
+    /// Holds all threads of the process but the caller's, the runtime's that block all signals,
+    /// and these. The handler of the signal has to call [`stayed`]. Blocks the thread; no other one
+    /// may do this meanwhile.
     ///
     /// # Errors
     ///
@@ -160,7 +194,7 @@ impl Held {
     pub(crate) fn all(still: &[i32]) -> Result<Self, i32> {
         // SAFETY: a number.
         let own = unsafe { libc::gettid() };
-        let is_asked = |thread| thread != own && !still.contains(&thread);
+        let is_asked = |thread| thread != own && !still.contains(&thread) && !is_own(thread);
         if let Some(thread) = is_deaf_for_long(is_asked) {
             return Err(thread);
         }
@@ -273,19 +307,29 @@ fn has_ended(thread: i32) -> bool {
     matches!(state, Some(b'Z' | b'X'))
 }
 
-/// A thread that would not answer for some time: it goes on to block the signal, or is stopped.
+/// A thread that would not answer for some time: it goes on to block the signal, or is stopped. One
+/// that begins or ends blocks all signals for a moment. Where threads do so all the time, this
+/// gives up after a while.
 fn is_deaf_for_long(is_asked: impl Fn(i32) -> bool) -> Option<i32> {
-    let deadline = Instant::now() + BLOCKED;
+    let begun = Instant::now();
+    let (mut suspect, mut since) = (0, begun);
     loop {
         let mut found = None;
         // A failure shows when threads are asked.
         let _ = for_each_thread(&mut |thread| {
-            if found.is_none() && is_deaf(thread) && is_asked(thread) {
+            if (found.is_none() || thread == suspect) && is_deaf(thread) && is_asked(thread) {
                 found = Some(thread);
             }
         });
-        if found.is_none() || Instant::now() >= deadline {
-            return found;
+        let (found, now) = (found?, Instant::now());
+        if found != suspect {
+            (suspect, since) = (found, now);
+        }
+        if now - since >= BLOCKED {
+            return Some(found);
+        }
+        if now - begun >= TIMEOUT {
+            return None;
         }
         nap();
     }

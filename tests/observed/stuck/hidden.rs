@@ -1,6 +1,6 @@
 //! References at odd places: in memory that the program has sealed, in blocks that look like the
-//! allocator's own, on stacks where a signal handler runs. Each of them makes its fibre one that can
-//! be woken.
+//! allocator's own, on stacks where a signal handler runs. Each of them makes its fibre one that
+//! can be woken.
 
 use super::near::{Release, flag, near, waiter};
 use super::{LIMIT, alone, found, stuck, until_none, until_waiting};
@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use std::{ptr, thread};
+use std::{fs, ptr, thread};
 
 const PAGE: usize = 4096;
 
@@ -197,11 +197,17 @@ fn a_reference_of_a_handler_on_the_stack_of_who_searches() {
         until_waiting(prefix, 1);
         handle(take, 0);
         let searches = thread::spawn(|| {
-            // SAFETY: a number.
-            let here = unsafe { libc::pthread_self() };
+            // SAFETY: numbers.
+            let (here, number) = unsafe { (libc::pthread_self(), libc::gettid()) };
             let signals = thread::spawn(move || {
-                // By then the search waits for a second copy, or is about to begin.
-                thread::sleep(Duration::from_millis(5));
+                // It sleeps where it waits for a search: there it has no locks.
+                let file = format!("/proc/self/task/{number}/stat");
+                let sleeps = || fs::read_to_string(&file).unwrap().contains(") S ");
+                let begun = Instant::now();
+                while !sleeps() {
+                    assert!(begun.elapsed() < LIMIT);
+                    thread::sleep(Duration::from_millis(1));
+                }
                 // SAFETY: the thread is there, as it joins this one.
                 unsafe { libc::pthread_kill(here, libc::SIGUSR1) };
             });

@@ -559,8 +559,8 @@ mod tests {
         }
     }
 
-    /// A thread's lists, of which the first one has the last two of three blocks, the later one
-    /// first; and how each block is known to be free.
+    /// A thread's lists. The first one has the last two of three blocks, the later one first. `key`
+    /// makes of the address of the lists what a free block is known by.
     fn lists(key: impl Fn(usize) -> usize) -> (Region<usize>, [usize; 3]) {
         let mut memory = heap(&[
             (CACHE, true),
@@ -580,7 +580,7 @@ mod tests {
         (memory, blocks)
     }
 
-    /// Which of these blocks are marked, if the first of them is known to be free, or the second.
+    /// Which of these blocks are marked, if `sample` is known to be free.
     fn marked(memory: &Region<usize>, blocks: [usize; 3], sample: usize) -> [bool; 3] {
         let mut heap = found(memory);
         // SAFETY: as above.

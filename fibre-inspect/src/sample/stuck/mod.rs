@@ -65,8 +65,8 @@ impl fmt::Display for Stuck {
 /// these lead to. Fibres that refer to each other, or to the same memory, come as one set. What
 /// looks like a reference counts as one, so the list may lack fibres; also those that somebody
 /// could cancel. But the end of a cluster, which cancels all of its fibres, does not count: a fibre
-/// that waits for nothing else is in the list. Blocks of memory are known where glibc's `malloc` is the allocator; another one
-/// is an error. See `docs/INSIDE.md`.
+/// that waits for nothing else is in the list. Blocks of memory are known where glibc's `malloc` is
+/// the allocator; another one is an error. See `docs/INSIDE.md`.
 ///
 /// References are words that point into memory, at addresses that are multiples of eight. A program
 /// that keeps its only reference in another form has fibres in the list that it can still wake. So
@@ -108,9 +108,9 @@ impl fmt::Display for Stuck {
 /// longer than two minutes; the program has memory that takes a key to read.
 /// [`TimedOut`](io::ErrorKind::TimedOut) if a thread blocks SIGPROF or does not answer it within
 /// 200 ms, or if the program [pauses](fibre_core::Cluster::pause) a cluster; it may be worth to ask
-/// again. [`Unsupported`](io::ErrorKind::Unsupported) if the program has another handler of SIGPROF;
-/// if the allocator is not glibc's `malloc`; in a forked child; and in a build for a sanitizer, which
-/// keeps references where nobody finds them.
+/// again. [`Unsupported`](io::ErrorKind::Unsupported) if the program has another handler of
+/// SIGPROF; if the allocator is not glibc's `malloc`; in a forked child; and in a build for a
+/// sanitizer, which keeps references where nobody finds them.
 pub fn stuck() -> io::Result<Vec<Stuck>> {
     above_callers_words(search)
 }
