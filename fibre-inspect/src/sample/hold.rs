@@ -20,6 +20,7 @@
 //! releases the slots with the word, and a handler acquires them.
 
 use super::ask::{SIGNAL, ask};
+use crate::descriptors::has_own_descriptors;
 use std::io::{self, Write};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -36,38 +37,6 @@ const BETWEEN: Duration = Duration::from_micros(50);
 
 /// The most threads that are held.
 const SLOTS: usize = 1 << 15;
-
-/// The threads of the runtime that block all signals, and have nothing of the program's; zero: none.
-static OWN: [AtomicI32; 32] = [const { AtomicI32::new(0) }; 32];
-
-/// While this exists, the thread that has made it is not held. It blocks all signals, and runs
-/// nothing of the program's.
-#[derive(Debug)]
-pub(crate) struct OwnThread(Option<&'static AtomicI32>);
-
-impl OwnThread {
-    /// Begins with that. If there are very many such threads, this one is like others.
-    pub(crate) fn begin() -> Self {
-        // SAFETY: a number.
-        let thread = unsafe { libc::gettid() };
-        let order = Ordering::Relaxed;
-        let is_taken = |place: &&AtomicI32| place.compare_exchange(0, thread, order, order).is_ok();
-        Self(OWN.iter().find(is_taken))
-    }
-}
-
-impl Drop for OwnThread {
-    fn drop(&mut self) {
-        if let Some(place) = self.0 {
-            place.store(0, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Whether a thread is one of these.
-fn is_own(thread: i32) -> bool {
-    OWN.iter().any(|own| own.load(Ordering::Relaxed) == thread)
-}
 
 const ASKED: u32 = 1;
 const HELD: u32 = 2;
@@ -183,9 +152,9 @@ impl Held {
         true
     }
 
-    /// Holds all threads of the process but the caller's, the runtime's that block all signals,
-    /// and these. The handler of the signal has to call [`stayed`]. Blocks the thread; no other one
-    /// may do this meanwhile.
+    /// Holds all threads of the process but the caller's, those with own descriptors, and these.
+    /// The handler of the signal has to call [`stayed`]. Blocks the thread; no other one may do
+    /// this meanwhile.
     ///
     /// # Errors
     ///
@@ -194,7 +163,8 @@ impl Held {
     pub(crate) fn all(still: &[i32]) -> Result<Self, i32> {
         // SAFETY: a number.
         let own = unsafe { libc::gettid() };
-        let is_asked = |thread| thread != own && !still.contains(&thread) && !is_own(thread);
+        let is_asked =
+            |thread| thread != own && !still.contains(&thread) && !has_own_descriptors(thread);
         if let Some(thread) = is_deaf_for_long(is_asked) {
             return Err(thread);
         }

@@ -3,9 +3,9 @@
 //! A search copies the process (`stuck`), so there is one only if a fibre has waited for
 //! some seconds for what may never come, and has not been judged; then once more when that wait is
 //! four times as old, and so on. A search that a thread has not answered in time is repeated soon,
-//! and then later and later. Between two searches there is a pause of 200 times as long as the last one took, and of 2000
-//! times as long as all stood still for it. All stand still for the longer the more stacks there
-//! are, so with very many fibres the watch does not search.
+//! and then later and later. Between two searches there is a pause of 200 times as long as the last
+//! one took, and of 2000 times as long as all stood still for it. All stand still for the longer
+//! the more stacks there are, so with very many fibres the watch does not search.
 
 use crate::output::write_error;
 use crate::sample::stuck::{StuckCounts, snapshot};

@@ -39,10 +39,8 @@ fn page(kind: i32, file: i32) -> *mut AtomicUsize {
 /// Lets a page be used so from now on.
 fn seal(page: *const AtomicUsize, access: i32) {
     // SAFETY: a page of the test's, which needs no more.
-    assert_eq!(
-        unsafe { libc::mprotect(page.cast_mut().cast(), PAGE, access) },
-        0
-    );
+    let sealed = unsafe { libc::mprotect(page.cast_mut().cast(), PAGE, access) };
+    assert_eq!(sealed, 0);
 }
 
 /// A waiter with a reference in a page, which may be used so from now on.
@@ -260,10 +258,8 @@ fn a_reference_below_a_stack_that_handlers_were_lent() {
                 ss_size: lent.len(),
             };
             // SAFETY: the array is there as long as the thread runs.
-            assert_eq!(
-                unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) },
-                0
-            );
+            let set = unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) };
+            assert_eq!(set, 0);
             raise_with(taken());
             black_box(&mut lent);
         });
