@@ -87,9 +87,9 @@ pub mod internal {
         cluster::{
             ClusterView, Drivers, FibreMemory, FibreView, FibreVisitor, Frozen, IdleWaker, Origin,
             ProcessMetrics, ProcessorState, ProcessorView, Setting, StopListener, aside,
-            bookkeeping, compute_defaults, effective_settings, freeze, inspect, io_config,
-            listen_for_stop, live_fibres, metrics, observe, observe_running, on_computing,
-            on_first_cluster, sleep_until_busy, start_helper, with_drivers,
+            bookkeeping, compute_defaults, effective_settings, freeze, have_moved, inspect,
+            io_config, listen_for_stop, live_fibres, metrics, observe, observe_running,
+            on_computing, on_first_cluster, sleep_until_busy, start_helper, with_drivers,
         },
         config::debug_flag::DebugFlag,
         config::environment::{complain, is_nonsense},

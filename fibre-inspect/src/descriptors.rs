@@ -19,6 +19,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::hash::RandomState;
 use std::mem::{self, MaybeUninit};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, ThreadId};
 
@@ -38,15 +39,19 @@ pub(crate) fn with_own_descriptors<R: Send>(f: impl FnOnce() -> R + Send) -> R {
         let (calls, asked) = mpsc::channel();
         thread::scope(|scope| {
             let body = move || {
+                let _numbered = Numbered::new();
                 let _listed = Listed::new(calls);
                 take_own_descriptors();
                 *result = work.take().map(|work| work());
             };
-            // The program's handlers would find their descriptors closed there.
-            let (_blocked, _plain) = (AllSignalsBlocked::new(), PlainThread::begin());
-            let _ = thread::Builder::new()
-                .name(NAME.to_owned())
-                .spawn_scoped(scope, body);
+            let starts = || {
+                // The program's handlers would find their descriptors closed there.
+                let (_blocked, _plain) = (AllSignalsBlocked::new(), PlainThread::begin());
+                let _ = thread::Builder::new()
+                    .name(NAME.to_owned())
+                    .spawn_scoped(scope, body);
+            };
+            starts();
             // Until the thread has ended, or was not started.
             asked.into_iter().for_each(|call: Call| call());
         });
@@ -63,6 +68,38 @@ type Call = Box<dyn FnOnce() + Send>;
 
 /// The threads that have tables of their own, and where their calls go.
 static THREADS: Mutex<Vec<(ThreadId, Sender<Call>)>> = Mutex::new(Vec::new());
+
+/// The kernel's numbers of such threads; zero: none.
+static NUMBERS: [AtomicI32; 32] = [const { AtomicI32::new(0) }; 32];
+
+/// The calling thread's place among the numbers.
+struct Numbered(Option<&'static AtomicI32>);
+
+impl Numbered {
+    /// Enters the thread. If there are very many, it is not known to be one.
+    fn new() -> Self {
+        // SAFETY: a number.
+        let thread = unsafe { libc::gettid() };
+        let order = Ordering::Relaxed;
+        let is_taken = |place: &&AtomicI32| place.compare_exchange(0, thread, order, order).is_ok();
+        Self(NUMBERS.iter().find(is_taken))
+    }
+}
+
+impl Drop for Numbered {
+    fn drop(&mut self) {
+        if let Some(place) = self.0 {
+            place.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether a thread has descriptors of its own. Such a thread blocks all signals, and runs nothing
+/// of the program's. Takes no lock and no memory.
+pub(crate) fn has_own_descriptors(thread: i32) -> bool {
+    let is_its = |number: &AtomicI32| number.load(Ordering::Relaxed) == thread;
+    NUMBERS.iter().any(is_its)
+}
 
 /// An entry of the calling thread.
 struct Listed(ThreadId);

@@ -59,6 +59,40 @@ pub fn freeze(timeout: Duration) -> Frozen {
     Frozen { _paused: paused }
 }
 
+/// Waits until each processor of all clusters has moved, which then has left behind what it may
+/// have had in hand when it stood still. Blocks the thread. `false`: some have stood still all the
+/// time, for so long.
+///
+/// ```
+/// use fibre_core::internal::{freeze, have_moved};
+/// use std::time::Duration;
+///
+/// assert_eq!(fibre::spawn(|| 6).join().unwrap(), 6);
+/// let frozen = freeze(Duration::MAX);
+/// assert!(!have_moved(Duration::ZERO));
+/// drop(frozen);
+/// assert!(have_moved(Duration::MAX));
+/// ```
+#[must_use]
+pub fn have_moved(timeout: Duration) -> bool {
+    let deadline = Instant::now().checked_add(timeout);
+    register::all().iter().all(|running| {
+        let control = &running.domain.control;
+        let mut still = control.at(ProcessorPhase::Still);
+        loop {
+            let now = control.at(ProcessorPhase::Still);
+            still.retain(|processor| now.contains(processor));
+            if still.is_empty() {
+                return true;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return false;
+            }
+            pause(BETWEEN);
+        }
+    })
+}
+
 /// How many fibres of all clusters have been spawned and have not ended. A fibre that has just
 /// ended may be counted for another moment.
 #[must_use]

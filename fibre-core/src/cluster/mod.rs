@@ -82,7 +82,7 @@ pub use compute::compute_defaults;
 pub use computing::on_computing;
 pub use drivers::{Drivers, IdleWaker, io_config, with_drivers};
 pub use effective::{Origin, Setting, effective_settings};
-pub use freeze::{Frozen, freeze, live_fibres};
+pub use freeze::{Frozen, freeze, have_moved, live_fibres};
 pub use handle::Cluster;
 pub use inspect::{ClusterView, FibreView, FibreVisitor, ProcessorView, inspect};
 pub(crate) use lazy::LazyCluster;

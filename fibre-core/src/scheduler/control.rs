@@ -262,6 +262,14 @@ impl<F: Wakeable> Control<F> {
         late.map(|(processor, _)| processor).collect()
     }
 
+    /// The processors that are at `standing`.
+    pub fn at(&self, standing: ProcessorPhase) -> Vec<usize> {
+        let progress = self.progress.lock();
+        let standings = progress.standings.iter().enumerate();
+        let these = standings.filter(|(_, at)| **at == standing);
+        these.map(|(processor, _)| processor).collect()
+    }
+
     /// Hangs a waiter here until all processors have reached `standing`; `false`: they have.
     #[must_use]
     pub fn publish(&self, standing: ProcessorPhase, waiter: &Waiter<F>) -> bool {

@@ -20,9 +20,10 @@
 //! releases the slots with the word, and a handler acquires them.
 
 use super::ask::{SIGNAL, ask};
+use crate::descriptors::has_own_descriptors;
 use std::io::{self, Write};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long all threads together have to answer.
@@ -36,17 +37,6 @@ const BETWEEN: Duration = Duration::from_micros(50);
 
 /// The most threads that are held.
 const SLOTS: usize = 1 << 15;
-
-/// The names of the runtime's threads that block signals or wait in other ways, and have nothing of
-/// the program's.
-const OWN: [&[u8]; 5] = [
-    b"fibre-dump",
-    b"fibre-master",
-    b"fibre-metrics",
-    // The kernel keeps 15 bytes of it.
-    b"fibre-schedtrac",
-    b"fibre-stuck",
-];
 
 const ASKED: u32 = 1;
 const HELD: u32 = 2;
@@ -62,6 +52,7 @@ struct Slot {
     stack: AtomicUsize,
     frame: AtomicUsize,
     pointer: AtomicUsize,
+    lent: AtomicBool,
 }
 
 /// Where a held thread is.
@@ -74,6 +65,8 @@ pub(crate) struct Place {
     pub frame: usize,
     /// The thread control block.
     pub pointer: usize,
+    /// Whether it is on the stack that a handler of the program was lent, wherever that lies.
+    pub lent: bool,
 }
 
 /// The slots of all threads; made once.
@@ -113,6 +106,7 @@ pub(crate) fn stayed(thread: i32, place: Place) -> bool {
     slot.stack.store(place.stack, Ordering::Relaxed);
     slot.frame.store(place.frame, Ordering::Relaxed);
     slot.pointer.store(place.pointer, Ordering::Relaxed);
+    slot.lent.store(place.lent, Ordering::Relaxed);
     slot.state.store(HELD, Ordering::Release);
     while WORD.load(Ordering::Acquire) == number {
         // SAFETY: waits while the word is so.
@@ -158,8 +152,9 @@ impl Held {
         true
     }
 
-    /// Holds all threads of the process but the caller's, the runtime's own, and these. The handler
-    /// of the signal has to call [`stayed`]. Blocks the thread; no other one may do this meanwhile.
+    /// Holds all threads of the process but the caller's, those with own descriptors, and these.
+    /// The handler of the signal has to call [`stayed`]. Blocks the thread; no other one may do
+    /// this meanwhile.
     ///
     /// # Errors
     ///
@@ -168,7 +163,8 @@ impl Held {
     pub(crate) fn all(still: &[i32]) -> Result<Self, i32> {
         // SAFETY: a number.
         let own = unsafe { libc::gettid() };
-        let is_asked = |thread| thread != own && !still.contains(&thread) && !is_own(thread);
+        let is_asked =
+            |thread| thread != own && !still.contains(&thread) && !has_own_descriptors(thread);
         if let Some(thread) = is_deaf_for_long(is_asked) {
             return Err(thread);
         }
@@ -215,6 +211,7 @@ impl Held {
             stack: slot.stack.load(Ordering::Relaxed),
             frame: slot.frame.load(Ordering::Relaxed),
             pointer: slot.pointer.load(Ordering::Relaxed),
+            lent: slot.lent.load(Ordering::Relaxed),
         })
     }
 }
@@ -280,19 +277,29 @@ fn has_ended(thread: i32) -> bool {
     matches!(state, Some(b'Z' | b'X'))
 }
 
-/// A thread that would not answer for some time: it goes on to block the signal, or is stopped.
+/// A thread that would not answer for some time: it goes on to block the signal, or is stopped. One
+/// that begins or ends blocks all signals for a moment. Where threads do so all the time, this
+/// gives up after a while.
 fn is_deaf_for_long(is_asked: impl Fn(i32) -> bool) -> Option<i32> {
-    let deadline = Instant::now() + BLOCKED;
+    let begun = Instant::now();
+    let (mut suspect, mut since) = (0, begun);
     loop {
         let mut found = None;
         // A failure shows when threads are asked.
         let _ = for_each_thread(&mut |thread| {
-            if found.is_none() && is_deaf(thread) && is_asked(thread) {
+            if (found.is_none() || thread == suspect) && is_deaf(thread) && is_asked(thread) {
                 found = Some(thread);
             }
         });
-        if found.is_none() || Instant::now() >= deadline {
-            return found;
+        let (found, now) = (found?, Instant::now());
+        if found != suspect {
+            (suspect, since) = (found, now);
+        }
+        if now - since >= BLOCKED {
+            return Some(found);
+        }
+        if now - begun >= TIMEOUT {
+            return None;
         }
         nap();
     }
@@ -315,13 +322,6 @@ fn is_deaf(thread: i32) -> bool {
         mask << 4 | u64::from(char::from(*digit).to_digit(16).unwrap_or(0))
     });
     mask >> (SIGNAL - 1) & 1 != 0
-}
-
-/// Whether a thread is the runtime's own, as its name says.
-fn is_own(thread: i32) -> bool {
-    let mut text = [0; 32];
-    let name = read(thread, "comm", &mut text).trim_ascii_end();
-    OWN.contains(&name)
 }
 
 /// Sleeps for a moment.

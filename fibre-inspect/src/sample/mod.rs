@@ -233,10 +233,12 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     let interrupted = unsafe { &*context.cast::<libc::ucontext_t>() };
     let stack = stack_of(interrupted);
     let frame = (&raw const errno).addr();
+    let lent = &interrupted.uc_stack;
     let place = Place {
         stack,
         frame,
         pointer: thread_pointer(),
+        lent: stack.wrapping_sub(lent.ss_sp.addr()) < lent.ss_size,
     };
     let stayed = hold::stayed(here, place);
     if !stayed && QUESTION.word.take(here) {

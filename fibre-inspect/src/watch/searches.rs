@@ -2,9 +2,10 @@
 //!
 //! A search copies the process (`stuck`), so there is one only if a fibre has waited for
 //! some seconds for what may never come, and has not been judged; then once more when that wait is
-//! four times as old, and so on. Between two searches there is a pause of 200 times as long as the
-//! last one took, and of 2000 times as long as all stood still for it. All stand still for the
-//! longer the more stacks there are, so with very many fibres the watch does not search.
+//! four times as old, and so on. A search that a thread has not answered in time is repeated soon,
+//! and then later and later. Between two searches there is a pause of 200 times as long as the last
+//! one took, and of 2000 times as long as all stood still for it. All stand still for the longer
+//! the more stacks there are, so with very many fibres the watch does not search.
 
 use crate::output::write_error;
 use crate::sample::stuck::{StuckCounts, snapshot};
@@ -58,6 +59,8 @@ pub(super) struct Searches {
     due: Instant,
     /// Whether a failure has been told.
     failed: bool,
+    /// How many searches have come too early, one after the other.
+    early: u32,
 }
 
 impl Searches {
@@ -73,6 +76,7 @@ impl Searches {
             found: HashSet::new(),
             due: Instant::now(),
             failed: false,
+            early: 0,
         }
     }
 
@@ -124,14 +128,38 @@ impl Searches {
             snapshot::find(None)
         };
         let stood = StuckCounts::read().paused * MOVING;
-        self.due = Instant::now() + PAUSE.max(begun.elapsed() * REST).max(stood);
-        self.judged.extend(self.waits.iter().copied());
+        let rest = PAUSE.max(begun.elapsed() * REST).max(stood);
+        self.due = Instant::now() + self.pause_after(found.as_ref().err(), rest);
         match found {
-            Ok(sets) => self.hold(numbers(sets)),
-            Err(error) if !std::mem::replace(&mut self.failed, true) => {
-                write_error(&format!("fibre: cannot search for stuck fibres: {error}\n"));
+            Ok(sets) => {
+                self.judged.extend(self.waits.iter().copied());
+                self.hold(numbers(sets));
             }
-            Err(_told) => {}
+            Err(error) => {
+                self.note_failure(&error);
+                if !std::mem::replace(&mut self.failed, true) {
+                    write_error(&format!("fibre: cannot search for stuck fibres: {error}\n"));
+                }
+            }
+        }
+    }
+
+    /// The pause after a search, which is `rest` unless that has come too early: then it is short,
+    /// and each time twice as long.
+    fn pause_after(&mut self, failure: Option<&io::Error>, rest: Duration) -> Duration {
+        if failure.is_none_or(|failure| failure.kind() != io::ErrorKind::TimedOut) {
+            self.early = 0;
+            return rest;
+        }
+        self.early += 1;
+        rest.min(PAUSE.saturating_mul(1 << (self.early - 1).min(16)))
+    }
+
+    /// Notes that a search has failed. One that was merely too early is repeated after the pause: a
+    /// thread has had no CPU to answer on, or somebody has kept a lock.
+    fn note_failure(&mut self, failure: &io::Error) {
+        if failure.kind() != io::ErrorKind::TimedOut {
+            self.judged.extend(self.waits.iter().copied());
         }
     }
 
@@ -200,6 +228,21 @@ mod tests {
         // Another wait of the same fibre.
         note(&mut searches, vec![((7, 2), Duration::from_secs(1))]);
         assert!(searches.is_pending() && searches.judged.is_empty());
+    }
+
+    #[test]
+    fn a_search_that_comes_too_early_is_repeated() {
+        let mut searches = Searches::new();
+        note(&mut searches, vec![((7, 1), Duration::from_secs(5))]);
+        let early = io::Error::from(io::ErrorKind::TimedOut);
+        searches.note_failure(&early);
+        assert!(searches.is_pending() && searches.is_wanted());
+        let rest = PAUSE * 3;
+        let pauses = [Some(&early), Some(&early), Some(&early), None, Some(&early)]
+            .map(|failure| searches.pause_after(failure, rest));
+        assert_eq!(pauses, [PAUSE, PAUSE * 2, rest, rest, PAUSE]);
+        searches.note_failure(&io::ErrorKind::Unsupported.into());
+        assert!(!searches.is_pending() && !searches.is_wanted());
     }
 
     /// What is told once a look has followed the search that found these sets.

@@ -2,8 +2,8 @@
 
 use super::{LIMIT, alone, begin_on_a_fibre, forget_earlier_calls, found, leave, stuck};
 use crate::support::process::{child, end_after, plays};
-use fibre::Cluster;
 use fibre::sync::Event;
+use fibre::{Cluster, Format};
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
@@ -117,6 +117,30 @@ fn a_thread_that_blocks_the_signal_ends_searches_with_an_error() {
         drop(over);
         thread.join().unwrap();
         let _ = stuck();
+        true
+    });
+}
+
+/// While threads make dumps, and others begin and end, searches lead to answers.
+#[test]
+fn dumps_and_threads_that_come_and_go_hinder_no_search() {
+    alone("beside", |cluster, prefix| {
+        leak(cluster, prefix);
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let repeat = |f: fn()| {
+                while !over.load(Ordering::Relaxed) {
+                    f();
+                }
+            };
+            scope.spawn(move || repeat(|| fibre::dump(&mut Vec::new(), Format::Text).unwrap()));
+            scope.spawn(move || repeat(|| drop(fibre::waits())));
+            scope.spawn(move || repeat(|| thread::spawn(|| ()).join().unwrap()));
+            for _ in 0..5 {
+                assert!(stuck().len() <= 1);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
         true
     });
 }

@@ -2,6 +2,7 @@
 //!
 //! * `leaks`: ways to leave fibres behind, and each is found;
 //! * `near`: fibres that wait in the same ways, and can still be woken;
+//! * `hidden`: and those with references at odd places;
 //! * `random`: graphs that chance has made;
 //! * `told`: what the watch tells;
 //! * `harm`: what a search does to the program.
@@ -17,6 +18,7 @@
 )]
 
 mod harm;
+mod hidden;
 mod leaks;
 mod near;
 mod random;

@@ -13,11 +13,11 @@ use std::time::Duration;
 use std::{hint, thread};
 
 /// What makes the waiting fibres go on.
-type Release = Box<dyn FnOnce() + Send>;
+pub(super) type Release = Box<dyn FnOnce() + Send>;
 
 /// Of the fibres that `begin` leaves behind, `count` wait, none is stuck, and all end after the
 /// release.
-fn near(scenario: &str, count: usize, begin: fn(&str) -> Release) {
+pub(super) fn near(scenario: &str, count: usize, begin: fn(&str) -> Release) {
     alone(scenario, |cluster, prefix| {
         let begins = prefix.to_owned();
         let release = cluster.spawn(move || begin(&begins)).join().unwrap();
@@ -30,7 +30,7 @@ fn near(scenario: &str, count: usize, begin: fn(&str) -> Release) {
 }
 
 /// A fibre that waits for what is sent.
-fn waiter(prefix: &str) -> Sender<u32> {
+pub(super) fn waiter(prefix: &str) -> Sender<u32> {
     let (sender, receiver) = channel::bounded(1);
     leave(&format!("{prefix}waiter"), move || {
         assert_eq!(receiver.recv(), Ok(7))
@@ -39,7 +39,7 @@ fn waiter(prefix: &str) -> Sender<u32> {
 }
 
 /// A flag, and what sets it.
-fn flag() -> (Arc<AtomicBool>, Release) {
+pub(super) fn flag() -> (Arc<AtomicBool>, Release) {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     (flag, Box::new(move || set.store(true, Ordering::Release)))

@@ -17,7 +17,7 @@ fn waits_for_its_own_sender() {
 /// there is no other one before something runs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How many programs may fail to tell. Of each it is printed what its fibres do.
+/// How many programs may fail to tell. What each has said is printed, and what its fibres do.
 const ATTEMPTS: usize = 4;
 
 #[test]
@@ -41,6 +41,7 @@ fn a_report_names_the_fibre_and_the_place() {
         }
         let has_told = program.errors().contains(END);
         if !has_told {
+            eprintln!("{}", program.errors());
             eprintln!("{}", program.dump_with(|dump| dump.contains("\"leaked\"")));
         }
         has_told

@@ -102,6 +102,19 @@ pub(super) struct Heap {
     marks: Region<u64>,
     /// Chunks of the size that heads of threads' lists have.
     caches: Region<usize>,
+    /// What the allocator writes to each block on such a list; see [`mark_caches`].
+    ///
+    /// [`mark_caches`]: Self::mark_caches
+    key: Key,
+}
+
+/// By what the free blocks are known that the allocator keeps for threads.
+#[derive(Debug, Clone, Copy)]
+enum Key {
+    /// By a number that chance has chosen for the process; since version 2.34.
+    Number(usize),
+    /// By the address of the thread's lists.
+    Lists,
 }
 
 impl Heap {
@@ -113,6 +126,7 @@ impl Heap {
             starts: Region::new(bits)?,
             marks: Region::new(bits)?,
             caches: Region::new(bytes / CACHE + 1)?,
+            key: Key::Number(0),
         };
         // SAFETY: numbers.
         unsafe {
@@ -247,10 +261,27 @@ impl Heap {
     /// Marks the free blocks that the allocator keeps for threads, and their heads: nothing in them
     /// counts. (Other free blocks are not found, as chunks note that they are free.)
     ///
+    /// The program may have a block that looks like such a head, for instance a long table that is
+    /// almost empty. But the second word of each free block has a number that nobody else knows;
+    /// `sample` is such a block. Versions before 2.34 have the address of the head there.
+    ///
     /// # Safety
     ///
     /// The segments are there, and do not change.
-    pub(super) unsafe fn mark_caches(&mut self) {
+    pub(super) unsafe fn mark_caches(&mut self, sample: usize) {
+        // SAFETY: passed on.
+        unsafe {
+            let found = self.find(sample);
+            if found.is_none_or(|found| found.block().start != sample) {
+                return;
+            }
+            let number = word(sample + 8);
+            let named = self.find(number);
+            self.key = match named.is_some_and(|named| named.block().start == number) {
+                true => Key::Lists,
+                false => Key::Number(number),
+            };
+        }
         while let Some(start) = self.caches.pop() {
             // SAFETY: passed on; the list has what may be chunks of this kind.
             let cache = unsafe { self.find(start + HEAD) };
@@ -273,20 +304,14 @@ impl Heap {
     ///
     /// As for [`mark_caches`](Self::mark_caches), which has looked at the head.
     unsafe fn mark_list(&mut self, cache: Chunk, list: usize) {
-        let counts = cache.block().start;
+        let lists = cache.block().start;
         // SAFETY: passed on.
-        let (word_of_count, mut block) = unsafe {
-            (
-                word(counts + list / 4 * 8),
-                word(counts + LISTS * 2 + list * 8),
-            )
-        };
-        for _ in 0..word_of_count >> (list % 4 * 16) & 0xffff {
+        let (count, mut block) = unsafe { list_of(lists, list) };
+        for _ in 0..count {
             // SAFETY: passed on.
-            let found = unsafe { self.find(block) }.filter(|found| {
-                found.block().start == block && found.end - found.start == SMALLEST + list * GRAIN
-            });
-            let Some(found) = found else { return };
+            let Some(found) = (unsafe { self.free_block(lists, list, block) }) else {
+                return;
+            };
             self.mark(found);
             // The link to the next one is mixed with its own address, since version 2.32.
             // SAFETY: passed on.
@@ -294,8 +319,28 @@ impl Heap {
         }
     }
 
+    /// The chunk of a free block, if one begins here that this list may have.
+    ///
+    /// # Safety
+    ///
+    /// As for [`mark_caches`](Self::mark_caches).
+    unsafe fn free_block(&self, lists: usize, list: usize, block: usize) -> Option<Chunk> {
+        let key = match self.key {
+            Key::Number(number) => number,
+            Key::Lists => lists,
+        };
+        // SAFETY: passed on.
+        let found = unsafe { self.find(block) }?;
+        let fits =
+            found.block().start == block && found.end - found.start == SMALLEST + list * GRAIN;
+        // SAFETY: passed on; each block has two words.
+        let is_free = fits && unsafe { word(block + 8) } == key;
+        is_free.then_some(found)
+    }
+
     /// Whether a block has only free blocks of a thread, which the allocator keeps for it, as the
-    /// versions 2.30 to 2.41 do: 64 counts, and as many lists of blocks of a size each.
+    /// versions 2.30 to 2.41 do: 64 counts, and as many lists of blocks of a size each. One with
+    /// empty lists only is of no interest.
     ///
     /// # Safety
     ///
@@ -304,24 +349,19 @@ impl Heap {
         if chunk.end - chunk.start != CACHE {
             return false;
         }
-        let counts = chunk.block().start;
-        (0..LISTS).all(|list| {
+        let lists = chunk.block().start;
+        let mut any = false;
+        let all = (0..LISTS).all(|list| {
             // SAFETY: passed on.
-            let (counts, first) = unsafe {
-                (
-                    word(counts + list / 4 * 8),
-                    word(counts + LISTS * 2 + list * 8),
-                )
-            };
-            if counts >> (list % 4 * 16) & 0xffff == 0 {
-                return first == 0;
+            let (count, first) = unsafe { list_of(lists, list) };
+            any |= count != 0;
+            match count {
+                0 => first == 0,
+                // SAFETY: passed on.
+                _ => unsafe { self.free_block(lists, list, first) }.is_some(),
             }
-            // SAFETY: passed on.
-            let found = unsafe { self.find(first) };
-            found.is_some_and(|found| {
-                found.block().start == first && found.end - found.start == SMALLEST + list * GRAIN
-            })
-        })
+        });
+        all && any
     }
 
     /// The number of bits.
@@ -341,6 +381,22 @@ impl Heap {
     pub(super) fn is_marked(&self, chunk: Chunk) -> bool {
         self.marks[chunk.bit / 64] & 1 << (chunk.bit % 64) != 0
     }
+}
+
+/// How many blocks a thread's list has, and the first one.
+///
+/// # Safety
+///
+/// The thread's lists are there.
+unsafe fn list_of(lists: usize, list: usize) -> (usize, usize) {
+    // SAFETY: the caller's promise.
+    let (counts, first) = unsafe {
+        (
+            word(lists + list / 4 * 8),
+            word(lists + LISTS * 2 + list * 8),
+        )
+    };
+    (counts >> (list % 4 * 16) & 0xffff, first)
 }
 
 /// The first chunk, and the end, of an arena's heap that begins here; and whether that is full.
@@ -503,8 +559,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn free_blocks_of_a_thread_are_marked() {
+    /// A thread's lists. The first one has the last two of three blocks, the later one first. `key`
+    /// makes of the address of the lists what a free block is known by.
+    fn lists(key: impl Fn(usize) -> usize) -> (Region<usize>, [usize; 3]) {
         let mut memory = heap(&[
             (CACHE, true),
             (32, true),
@@ -514,23 +571,63 @@ mod tests {
         ]);
         let start = memory.addresses().start;
         let blocks = [0, 1, 2].map(|chunk| start + CACHE + chunk * 32 + HEAD);
-        // Of the list of the smallest ones: the last two, the later one first.
         memory[2] = 2;
         memory[2 + LISTS / 4] = blocks[2];
-        memory[(blocks[2] - start) / 8] = blocks[1] ^ blocks[2] >> 12;
-        memory[(blocks[1] - start) / 8] = blocks[1] >> 12;
-        let marked = |heap: &mut Heap| {
+        for (block, next) in [(blocks[2], blocks[1]), (blocks[1], 0)] {
+            let place = (block - start) / 8;
+            (memory[place], memory[place + 1]) = (next ^ block >> 12, key(start + HEAD));
+        }
+        (memory, blocks)
+    }
+
+    /// Which of these blocks are marked, if `sample` is known to be free.
+    fn marked(memory: &Region<usize>, blocks: [usize; 3], sample: usize) -> [bool; 3] {
+        let mut heap = found(memory);
+        // SAFETY: as above.
+        unsafe { heap.mark_caches(sample) };
+        blocks.map(|block| {
             // SAFETY: as above.
-            unsafe { heap.mark_caches() };
-            blocks.map(|block| {
-                // SAFETY: as above.
-                let chunk = unsafe { heap.find(block) };
-                heap.is_marked(chunk.unwrap())
-            })
+            let chunk = unsafe { heap.find(block) };
+            heap.is_marked(chunk.unwrap())
+        })
+    }
+
+    #[test]
+    fn free_blocks_of_a_thread_are_marked() {
+        type Known = fn(usize) -> usize;
+        let known: [Known; 2] = [|_| 0x5ca1_ab1e_0ddb_a115, |lists| lists];
+        for known in known {
+            let (mut memory, blocks) = lists(known);
+            assert_eq!(marked(&memory, blocks, blocks[1]), [false, true, true]);
+            // No sample.
+            assert_eq!(marked(&memory, blocks, 0), [false; 3]);
+            // Something else that is as long.
+            memory[2] = 0;
+            assert_eq!(marked(&memory, blocks, blocks[1]), [false; 3]);
+        }
+    }
+
+    #[test]
+    fn what_looks_like_free_blocks_of_a_thread_is_not_marked() {
+        let (mut memory, blocks) = lists(|_| 0x5ca1_ab1e_0ddb_a115);
+        let of = |block: usize, memory: &Region<usize>| (block - memory.addresses().start) / 8;
+        // The sample is another block: this one has the program's words.
+        let sample = of(blocks[0], &memory);
+        memory[sample + 1] = 0x0b5e_55ed;
+        assert_eq!(marked(&memory, blocks, blocks[0]), [false; 3]);
+        // A table with nothing but zeros, up to its last word.
+        let mut table = heap(&[(CACHE, true), (32, true), (256, true)]);
+        let start = table.addresses().start;
+        let block = start + CACHE + HEAD;
+        table[CACHE / 8] = block;
+        let mut heap = found(&table);
+        // SAFETY: as above.
+        let is_marked = unsafe {
+            heap.mark_caches(block);
+            let chunk = heap.find(start + HEAD).unwrap();
+            assert!(chunk.block().contains(&(start + CACHE)));
+            heap.is_marked(chunk)
         };
-        assert_eq!(marked(&mut found(&memory)), [false, true, true]);
-        // Something else that is as long.
-        memory[2] = 0;
-        assert_eq!(marked(&mut found(&memory)), [false; 3]);
+        assert!(!is_marked, "the last word counts");
     }
 }

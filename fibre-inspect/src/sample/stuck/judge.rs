@@ -103,6 +103,8 @@ pub(super) struct Case<'a> {
     pub caller: Option<Caller>,
     /// Memory of the search, and memory that is not in use.
     pub own: &'a [Range<usize>],
+    /// A free block that the allocator keeps for this thread; zero: there is none.
+    pub free: usize,
 }
 
 /// The search.
@@ -217,7 +219,7 @@ impl<'a> Judge<'a> {
             }
         }
         // SAFETY: nothing changes in the copy.
-        unsafe { heap.mark_caches() };
+        unsafe { heap.mark_caches(case.free) };
         for segment in heap.segments() {
             fits &= holes.push((segment.begin, segment.high));
         }
@@ -285,8 +287,8 @@ impl<'a> Judge<'a> {
     ///
     /// As for [`judge`].
     unsafe fn mark_from_part(&mut self, part: Range<usize>, kind: Kind, verdicts: &mut [Verdict]) {
-        if kind == Kind::Data {
-            // Of a file there may be pages that the process has only read.
+        if kind == Kind::Shared {
+            // What is not in memory here may have been written by another process.
             // SAFETY: passed on.
             unsafe { self.mark_from(part, verdicts) };
             return;

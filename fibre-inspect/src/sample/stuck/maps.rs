@@ -7,9 +7,13 @@ use std::ops::Range;
 /// The most bytes of the file that are read.
 const MOST: usize = 64 << 20;
 
+/// How the names begin of what the kernel shows to programs: nobody writes there.
+const KERNELS: [&[u8]; 4] = [b"[vvar", b"[vdso", b"[vsyscall", b"[uprobes"];
+
 /// How the names of shared memory begin that is no file of a program's.
-const SHARED: [&[u8]; 6] = [
+const SHARED: [&[u8]; 7] = [
     b"/dev/zero",
+    b"[anon_shmem:",
     b"/memfd:",
     b"/dev/shm/",
     b"/SYSV",
@@ -28,8 +32,11 @@ pub(super) enum Kind {
     Stack,
     /// Memory that blocks of the allocator may be in.
     Anonymous,
-    /// Data of a file that the process has changed, or memory that processes share.
-    Data,
+    /// The process's own view of a file: some pages may have been written to, also where nobody may
+    /// write any more.
+    File,
+    /// Memory that processes share.
+    Shared,
 }
 
 /// A mapping.
@@ -117,17 +124,24 @@ fn parse(line: &[u8]) -> Option<Mapping> {
     let name = parts.next().unwrap_or_default();
     let [reads, writes, _, shared] = access;
     let named = |begin: &[u8]| name.starts_with(begin);
-    let kind = match (reads == b'r', shared == b's', number == b"0") {
-        (false, ..) => Kind::Other,
-        (true, false, true) if named(b"[heap]") => Kind::Break,
-        (true, false, true) if named(b"[stack]") => Kind::Stack,
-        (true, false, true) if name.is_empty() || named(b"[anon:") => Kind::Anonymous,
-        // What the kernel shows to programs.
-        (true, false, true) => Kind::Other,
-        (true, false, false) if writes == b'w' => Kind::Data,
-        (true, false, false) => Kind::Other,
-        (true, true, _) if SHARED.iter().any(|begin| named(begin)) => Kind::Data,
-        (true, true, _) => Kind::Other,
+    // What may be written can be read, too.
+    let kind = if reads != b'r' && writes != b'w' || KERNELS.into_iter().any(named) {
+        Kind::Other
+    } else if SHARED.into_iter().any(named) {
+        Kind::Shared
+    } else if shared == b's' {
+        Kind::Other
+    } else if number != b"0" {
+        Kind::File
+    } else if named(b"[heap]") {
+        Kind::Break
+    } else if named(b"[stack]") {
+        Kind::Stack
+    } else if name.is_empty() || named(b"[anon:") {
+        Kind::Anonymous
+    } else {
+        // A stack, as old kernels name them, or a file of a system without numbers.
+        Kind::File
     };
     Some(Mapping { low, high, kind })
 }
@@ -141,6 +155,8 @@ impl Pages {
     const MANY: usize = 512;
     /// The page is in memory, or has been moved out.
     const IS_THERE: u64 = 3 << 62;
+    /// It is one of a file, as that has it.
+    const IS_OF_FILE: u64 = 1 << 61;
 
     /// Opens the file of the process that says it. Without one, all pages are taken to be there.
     pub(super) fn open() -> Self {
@@ -155,7 +171,7 @@ impl Pages {
     }
 
     /// Calls `f` with the pieces of these addresses, which are private memory, that the process has
-    /// ever written to. All else is zeros.
+    /// ever written to. All else is zeros, or what a file has.
     pub(super) fn for_each(&self, addresses: Range<usize>, f: &mut impl FnMut(Range<usize>)) {
         let size = page_size();
         let mut at = addresses.start;
@@ -174,7 +190,10 @@ impl Pages {
             };
             let end = addresses.end.min((first + Self::MANY) * size);
             while at < end {
-                let is_there = |at: usize| pages[at / size - first] & Self::IS_THERE != 0;
+                let is_there = |at: usize| {
+                    let page = pages[at / size - first];
+                    page & Self::IS_THERE != 0 && page & Self::IS_OF_FILE == 0
+                };
                 let (from, there) = (at, is_there(at));
                 while at < end && is_there(at) == there {
                     at = end.min((at / size + 1) * size);
@@ -205,6 +224,7 @@ fn hex(digits: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ptr;
 
     #[test]
     fn lines_say_what_a_mapping_is() {
@@ -217,16 +237,37 @@ mod tests {
             ("7f00-7f10 rw-p 00000000 00:00 0      [heap]", Kind::Break),
             ("7f00-7f10 rw-p 00000000 00:00 0      [stack]", Kind::Stack),
             ("7f00-7f10 r--p 00000000 00:00 0      [vvar]", Kind::Other),
+            (
+                "7f00-7f10 r--p 00000000 00:00 0  [vvar_vclock]",
+                Kind::Other,
+            ),
+            ("7f00-7f10 r-xp 00000000 00:00 0      [vdso]", Kind::Other),
             ("7f00-7f10 ---p 00000000 00:00 0 ", Kind::Other),
-            ("7f00-7f10 rw-p 00000000 08:01 77     /lib/x", Kind::Data),
-            ("7f00-7f10 r-xp 00000000 08:01 77     /lib/x", Kind::Other),
+            ("7f00-7f10 -w-p 00000000 00:00 0 ", Kind::Anonymous),
+            ("7f00-7f10 r--p 00000000 00:00 0 ", Kind::Anonymous),
+            (
+                "7f00-7f10 rw-p 00000000 00:00 0      [stack:77]",
+                Kind::File,
+            ),
+            ("7f00-7f10 rw-p 00000000 08:01 77     /lib/x", Kind::File),
+            ("7f00-7f10 rw-p 00000000 00:2b 0      /lib/x", Kind::File),
+            ("7f00-7f10 r--p 00000000 08:01 77     /lib/x", Kind::File),
+            ("7f00-7f10 r-xp 00000000 08:01 77     /lib/x", Kind::File),
             (
                 "7f00-7f10 rw-s 00000000 00:01 77     /dev/zero (deleted)",
-                Kind::Data,
+                Kind::Shared,
+            ),
+            (
+                "7f00-7f10 r--p 00000000 00:01 77     /memfd:mine (deleted)",
+                Kind::Shared,
+            ),
+            (
+                "7f00-7f10 rw-s 00000000 00:01 77     [anon_shmem:mine]",
+                Kind::Shared,
             ),
             (
                 "7f00-7f10 rw-s 00000000 00:01 77     /anon_hugepage (deleted)",
-                Kind::Data,
+                Kind::Shared,
             ),
             (
                 "7f00-7f10 rw-s 00000000 00:01 77     /dev/dri/card0",
@@ -282,6 +323,33 @@ mod tests {
         let mut found = Vec::new();
         Pages::none().for_each(start..page(3), &mut |piece| found.push(piece));
         assert_eq!(found, vec![start..page(3)]);
+    }
+
+    #[test]
+    fn pages_of_a_file_count_once_they_have_been_written_to() {
+        let size = page_size();
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
+        // SAFETY: a path that ends with a zero, and a mapping that is left by the end.
+        let pages = unsafe {
+            let file = libc::open(c"/proc/self/exe".as_ptr(), libc::O_RDONLY);
+            let start = libc::mmap(ptr::null_mut(), 3 * size, access, kind, file, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            let words = start.cast::<u64>();
+            assert_ne!(words.read_volatile(), 0, "the page is there");
+            words.add(size / 8).write_volatile(7);
+            assert_eq!(libc::mprotect(start, 3 * size, libc::PROT_READ), 0);
+            start.addr()..start.addr() + 3 * size
+        };
+        let mappings = read().unwrap();
+        let found = mappings
+            .iter()
+            .find(|its| its.addresses().contains(&pages.start));
+        assert_eq!(found.unwrap().kind, Kind::File);
+        let mut pieces = Vec::new();
+        Pages::open().for_each(pages.clone(), &mut |piece| pieces.push(piece));
+        assert_eq!(pieces, vec![pages.start + size..pages.start + 2 * size]);
+        // SAFETY: nobody refers to it.
+        unsafe { libc::munmap(ptr::with_exposed_provenance_mut(pages.start), pages.len()) };
     }
 
     #[test]

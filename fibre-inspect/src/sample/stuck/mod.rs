@@ -21,7 +21,7 @@ pub(crate) mod snapshot;
 mod unused;
 
 pub use self::counts::StuckCounts;
-use self::unused::Caller;
+use self::unused::{Caller, CallersThread, Rest};
 use crate::arch::above_callers_words;
 use fibre_core::internal::{aside, stack_bounds, start_helper, thread_pointer};
 use fibre_core::sync::thread_mutex::Mutex;
@@ -64,13 +64,16 @@ impl fmt::Display for Stuck {
 /// from all fibres that can go on, threads, their registers, and static data, to all memory that
 /// these lead to. Fibres that refer to each other, or to the same memory, come as one set. What
 /// looks like a reference counts as one, so the list may lack fibres; also those that somebody
-/// could cancel. Blocks of memory are known where glibc's `malloc` is the allocator; another one
-/// is an error. See `docs/INSIDE.md`.
+/// could cancel. But the end of a cluster, which cancels all of its fibres, does not count: a fibre
+/// that waits for nothing else is in the list. Blocks of memory are known where glibc's `malloc` is
+/// the allocator; another one is an error. See `docs/INSIDE.md`.
 ///
-/// References are words that point into memory. A program that keeps its only reference in another
-/// form has fibres in the list that it can still wake. So has one that keeps it where the copy
-/// cannot look: in memory that nobody may read at that moment, in a file that is mapped shared, or
-/// in memory that `MADV_DONTFORK` or `MADV_WIPEONFORK` keeps out of copies.
+/// References are words that point into memory, at addresses that are multiples of eight. A program
+/// that keeps its only reference in another form has fibres in the list that it can still wake. So
+/// has one that keeps it where the copy cannot look: in the kernel, as what has been written to a
+/// pipe, or given to `io_uring` or `sigqueue`; in memory that nobody may read at that moment; in a
+/// file that is mapped shared; or in memory that `MADV_DONTFORK` or `MADV_WIPEONFORK` keeps out of
+/// copies.
 ///
 /// Blocks the fibre, or the thread if the caller is not a fibre, until the copy has ended. All
 /// clusters and threads stand still while the kernel makes the copy: for as long as a `fork` takes,
@@ -101,10 +104,13 @@ impl fmt::Display for Stuck {
 ///
 /// # Errors
 ///
-/// If nothing can be said: there is no memory for a copy or the kernel makes none; a thread blocks
-/// SIGPROF or does not answer it. [`Unsupported`](io::ErrorKind::Unsupported) if the program has
-/// another handler of SIGPROF; if the allocator is not glibc's `malloc`; in a forked child; and in
-/// a build for a sanitizer, which keeps references where nobody finds them.
+/// If nothing can be said: there is no memory for a copy or the kernel makes none; the copy takes
+/// longer than two minutes; the program has memory that takes a key to read.
+/// [`TimedOut`](io::ErrorKind::TimedOut) if a thread blocks SIGPROF or does not answer it within
+/// 200 ms, or if the program [pauses](fibre_core::Cluster::pause) a cluster; it may be worth to ask
+/// again. [`Unsupported`](io::ErrorKind::Unsupported) if the program has another handler of
+/// SIGPROF; if the allocator is not glibc's `malloc`; in a forked child; and in a build for a
+/// sanitizer, which keeps references where nobody finds them.
 pub fn stuck() -> io::Result<Vec<Stuck>> {
     above_callers_words(search)
 }
@@ -118,17 +124,26 @@ fn search(boundary: usize) -> io::Result<Vec<Stuck>> {
         ));
     }
     let no_thread = || io::Error::other("no thread can be started to look");
-    let thread = stack_bounds().is_none().then(thread_pointer);
     // In a box: the place of a result that is not there yet may have old references in it.
-    let look = move || Box::new(snapshot::find(Some(Caller { boundary, thread })));
-    let found = if thread.is_none() {
-        aside(NAME, WaitObject::placeless(WaitKind::Other), look)
+    let look = move |thread| Box::new(snapshot::find(Some(Caller { boundary, thread })));
+    let found = if stack_bounds().is_some() {
+        let object = WaitObject::placeless(WaitKind::Other);
+        aside(NAME, object, move || look(None))
     } else {
-        let result = Arc::new(Mutex::new(None));
-        let place = Arc::clone(&result);
-        let thread = start_helper(NAME.to_owned(), move || *place.lock() = Some(look()))?;
+        let (pointer, shared) = (
+            thread_pointer(),
+            Arc::new((Rest::default(), Mutex::new(None))),
+        );
+        let looks = Arc::clone(&shared);
+        let thread = start_helper(NAME.to_owned(), move || {
+            let (rest, result) = &*looks;
+            let waits_at = rest.waits_at();
+            *result.lock() = Some(look(Some(CallersThread { pointer, waits_at })));
+            rest.end();
+        })?;
+        shared.0.wait();
         let _ = thread.join();
-        result.lock().take()
+        shared.1.lock().take()
     };
     let sets = *found.ok_or_else(no_thread)?;
     Ok(sets?.into_iter().map(|fibres| Stuck { fibres }).collect())

@@ -20,12 +20,13 @@ use crate::descriptors::with_shared_descriptors;
 use crate::sample;
 use crate::sample::hold::Held;
 use fibre_core::internal::{
-    ClusterView, FibreView, FibreVisitor, ProcessorView, bookkeeping, freeze, inspect, live_fibres,
-    page_size, stack_bounds_at,
+    ClusterView, FibreView, FibreVisitor, ProcessorView, bookkeeping, freeze, have_moved, inspect,
+    live_fibres, page_size, stack_bounds_at,
 };
 use fibre_core::sync::thread_mutex::Mutex;
 use fibre_core::{StuckProcessor, WaitKind, Waiting};
 use std::collections::HashMap;
+use std::hint::black_box;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -56,6 +57,9 @@ const TRIES: usize = 3;
 
 /// Held by the thread that makes a copy.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Why nothing can be read where a guard is: `SEGV_MAPERR` and `SEGV_ACCERR`.
+const HOLES: [i32; 2] = [1, 2];
 
 /// The kinds of things that only code of the program ends the wait for.
 const KINDS: [WaitKind; 13] = [
@@ -193,6 +197,10 @@ pub(crate) fn find(caller: Option<Caller>) -> io::Result<Vec<Vec<Waiting>>> {
     let (mut sets, mut paused) = search(caller)?;
     if !sets.is_empty() {
         thread::sleep(APART);
+        if !have_moved(LOCKED) {
+            let words = "the processors of a cluster stand still, as others want it so";
+            return Err(error(io::ErrorKind::TimedOut, words));
+        }
         let (again, longer) = search(caller)?;
         (sets, paused) = (agreed(&sets, again), paused + longer);
     }
@@ -259,6 +267,7 @@ fn attempt(caller: Option<Caller>) -> io::Result<Option<Search>> {
         own.push(own_stack);
         own.extend(collector.addresses());
         own.push(verdicts.addresses());
+        let free = free_block();
         let held = Held::all(&known.still).map_err(not_held)?;
         let case = Case {
             candidates: &collector.candidates,
@@ -267,6 +276,7 @@ fn attempt(caller: Option<Caller>) -> io::Result<Option<Search>> {
             left: &collector.left,
             caller,
             own: &own,
+            free,
         };
         let child = copy(&case, &held, &mut verdicts);
         drop(held);
@@ -279,6 +289,19 @@ fn attempt(caller: Option<Caller>) -> io::Result<Option<Search>> {
     let found = sets(&verdicts).into_iter();
     let described = found.map(|set| set.into_iter().filter_map(|at| collector.notes.get(at)));
     Ok(Some((described.map(Iterator::collect).collect(), paused)))
+}
+
+/// The address of a block that the calling thread has just given back to the allocator, which keeps
+/// it for the thread; of a size that nothing here takes.
+fn free_block() -> usize {
+    const SIZE: usize = 1000;
+    // SAFETY: a block, which is given back; nothing is read of it here.
+    unsafe {
+        let block = libc::malloc(SIZE);
+        let address = black_box(block).expose_provenance();
+        libc::free(block);
+        address
+    }
 }
 
 /// Why threads are not held: this one has not answered; zero: another reason.
@@ -397,14 +420,22 @@ unsafe fn offer_to_the_killer() {
 }
 
 /// In the copy, at a fault: puts zeros where nothing can be read. Mappings may have such pages:
-/// guards, and what a file no longer has.
-extern "C" fn fill_page(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+/// guards, and what a file no longer has. Where something is that this thread may not read, as it
+/// has no key to it, or the CPU cannot, nothing can be said.
+extern "C" fn fill_page(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let size = page_size();
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     // SAFETY: the kernel passes valid information. The page is one of the copy's, which nobody
     // could read; without a page there, the copy ends.
     unsafe {
+        let is_hole = match signal {
+            libc::SIGSEGV => HOLES.contains(&(*info).si_code),
+            _ => (*info).si_code == libc::BUS_ADRERR,
+        };
+        if !is_hole {
+            end(End::Fault);
+        }
         let page = (*info).si_addr().map_addr(|address| address & !(size - 1));
         let filled = !page.is_null() && libc::mmap(page, size, access, flags, -1, 0) == page;
         if !filled {
@@ -452,6 +483,9 @@ fn verdict_of(status: i32) -> io::Result<bool> {
     } else if is(End::OddStack) {
         let words = "a thread runs on a stack that was lent to it by another call";
         (Other, words)
+    } else if is(End::Fault) {
+        let words = "the program has memory that a thread cannot read without a key, or at all";
+        (PermissionDenied, words)
     } else if is(End::Shares) {
         let words = "the kernel gives the copy of the process no descriptors of its own";
         (PermissionDenied, words)

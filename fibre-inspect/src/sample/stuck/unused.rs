@@ -5,6 +5,8 @@ use super::maps::{Kind, Mapping};
 use super::region::Region;
 use crate::sample::hold::Place;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::{ptr, thread};
 
 /// The bytes below a stack pointer that a function may use.
 pub(super) const RED_ZONE: usize = 128;
@@ -12,25 +14,101 @@ pub(super) const RED_ZONE: usize = 128;
 /// The bytes of glibc's record of a thread, of those versions that have the fewest.
 const THREAD_RECORD: usize = 0x700;
 
+/// How far below its noted variable a thread's stack may reach that waits in [`Rest::wait`]. The
+/// kernel puts more on a stack before it calls a handler.
+const WAITING: usize = 768;
+
 /// The call of a fibre or thread that waits for the search. Its frames have nothing but the
 /// search's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller {
     /// An address on its stack, which all that the program has there lies above.
     pub boundary: usize,
-    /// Its thread, by the thread pointer, if it is no fibre.
-    pub thread: Option<usize>,
+    /// Its thread, if it is no fibre.
+    pub thread: Option<CallersThread>,
+}
+
+/// A thread that waits for the search.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallersThread {
+    /// The thread pointer.
+    pub pointer: usize,
+    /// The address of a variable of the function that it waits in.
+    pub waits_at: usize,
 }
 
 impl Caller {
-    /// Where a thread is; of the caller's the place of the call.
+    /// Where a thread is; of the caller's the place of the call. If a handler of the program runs
+    /// there, which may have references of its own, it is where it is.
     pub(super) fn place(caller: Option<Self>, place: Place) -> Place {
-        let its = caller.filter(|caller| caller.thread == Some(place.pointer));
+        let its = caller.filter(|caller| {
+            caller.thread.is_some_and(|thread| {
+                let below = thread.waits_at.checked_sub(place.stack);
+                thread.pointer == place.pointer && below.is_some_and(|below| below < WAITING)
+            })
+        });
         its.map_or(place, |caller| Place {
             stack: caller.boundary + RED_ZONE,
             frame: caller.boundary,
             ..place
         })
+    }
+}
+
+/// What a thread waits with until a search has ended.
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    /// The address of a variable of [`wait`](Self::wait); zero: nobody is there.
+    waits_at: AtomicUsize,
+    /// Whether the search has ended.
+    ended: AtomicU32,
+}
+
+impl Rest {
+    /// Waits for the end. Blocks the thread.
+    #[inline(never)]
+    pub(super) fn wait(&self) {
+        let ended = self.ended.as_ptr();
+        self.waits_at
+            .store((&raw const ended).addr(), Ordering::Release);
+        while self.ended.load(Ordering::Acquire) == 0 {
+            // SAFETY: waits while the word is zero.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_futex,
+                    ended,
+                    libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                    0,
+                    ptr::null::<libc::timespec>(),
+                )
+            };
+        }
+    }
+
+    /// The address of a variable of the function that a thread waits in, which is about to be
+    /// there. Blocks the thread.
+    pub(super) fn waits_at(&self) -> usize {
+        loop {
+            let at = self.waits_at.load(Ordering::Acquire);
+            if at != 0 {
+                return at;
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Says that the search has ended.
+    pub(super) fn end(&self) {
+        self.ended.store(1, Ordering::Release);
+        // SAFETY: wakes those that wait on the word.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.ended.as_ptr(),
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                i32::MAX,
+            )
+        };
     }
 }
 
@@ -65,6 +143,10 @@ pub(super) unsafe fn add_unused(
 ///
 /// The mappings are there.
 unsafe fn dead_part(mappings: &[Mapping], place: Place) -> Option<(usize, usize)> {
+    if place.lent {
+        // It may lie above frames in use.
+        return None;
+    }
     let at = mappings
         .iter()
         .position(|its| its.addresses().contains(&place.stack))?;
