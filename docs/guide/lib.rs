@@ -38,6 +38,7 @@ pages! {
     production = "production";
     sizing = "sizing";
     tuning = "tuning";
+    machines = "machines";
     inside = "inside";
     actors = "actors";
     events = "events";
