@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[cfg(feature = "browser")]
+mod browser;
 mod counts;
 mod helped;
 mod lines;

@@ -105,7 +105,7 @@ fn recorded_events_are_given_out() {
 }
 
 /// Has one fibre wait for a mutex that another one holds, now and then.
-fn quarrel() {
+pub(super) fn quarrel() {
     let mutex = Arc::new(Mutex::new(()));
     for _ in 0..2 {
         let mutex = Arc::clone(&mutex);
@@ -157,7 +157,7 @@ fn contended_locks_are_shown_by_their_places() {
 
 /// Keeps its processor. It calls nothing, so that it is what a look at any moment finds.
 #[inline(never)]
-fn hangs() {
+pub(super) fn hangs() {
     loop {
         // SAFETY: does nothing.
         unsafe { std::arch::asm!("nop") };

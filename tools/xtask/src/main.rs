@@ -38,8 +38,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use lanes::{
-    arm, bench, c, capi, check, ci, clients, doc, gdb, guide, header, links, loom, package,
-    policies, pollers, sanitize, stress, test, threads,
+    arm, bench, browser, c, capi, check, ci, clients, doc, gdb, guide, header, links, loom,
+    package, policies, pollers, sanitize, stress, test, threads,
 };
 use steps::Steps;
 use workspace::Workspace;
@@ -88,6 +88,8 @@ enum Task {
     Threads(threads::Options),
     /// What gdb says of programs that hang: needs gdb
     Gdb(gdb::Options),
+    /// The page of a process as a browser draws it: needs Chromium; --pictures writes pictures of it
+    Browser(browser::Options),
     /// Unmodified clients on fibres against Debian's servers, which have to be installed
     Clients(clients::Options),
     /// A program with the names of `fibre-libc`, linked in all ways that are promised
@@ -131,6 +133,7 @@ impl Task {
             Self::Capi(options) => capi::run(workspace, steps, options),
             Self::Threads(options) => threads::run(workspace, steps, options),
             Self::Gdb(options) => gdb::run(workspace, steps, options),
+            Self::Browser(options) => browser::run(steps, options),
             Self::Clients(options) => clients::run(steps, options),
             Self::Links(options) => links::run(workspace, steps, options),
             Self::Header(options) => header::run(workspace, steps, options),

@@ -5,6 +5,7 @@
 
 pub(crate) mod arm;
 pub(crate) mod bench;
+pub(crate) mod browser;
 pub(crate) mod c;
 pub(crate) mod capi;
 pub(crate) mod check;
