@@ -21,7 +21,7 @@ const RUNS: &str = "--virtual-time-budget=6000";
 struct Browser(PathBuf);
 
 impl Browser {
-    /// One that no other test has.
+    /// A browser with a folder that no other test has.
     fn new(name: &str) -> Self {
         let folder = format!("fibre-browser-{}-{name}", std::process::id());
         Self(std::env::temp_dir().join(folder))

@@ -88,7 +88,7 @@ enum Task {
     Threads(threads::Options),
     /// What gdb says of programs that hang: needs gdb
     Gdb(gdb::Options),
-    /// The page of a process as a browser draws it: needs Chromium; --pictures writes pictures of it
+    /// The page of a process in a browser: needs Chromium; --pictures writes pictures of it
     Browser(browser::Options),
     /// Unmodified clients on fibres against Debian's servers, which have to be installed
     Clients(clients::Options),
