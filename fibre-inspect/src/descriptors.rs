@@ -44,14 +44,13 @@ pub(crate) fn with_own_descriptors<R: Send>(f: impl FnOnce() -> R + Send) -> R {
                 take_own_descriptors();
                 *result = work.take().map(|work| work());
             };
-            let starts = || {
+            {
                 // The program's handlers would find their descriptors closed there.
                 let (_blocked, _plain) = (AllSignalsBlocked::new(), PlainThread::begin());
                 let _ = thread::Builder::new()
                     .name(NAME.to_owned())
                     .spawn_scoped(scope, body);
-            };
-            starts();
+            }
             // Until the thread has ended, or was not started.
             asked.into_iter().for_each(|call: Call| call());
         });

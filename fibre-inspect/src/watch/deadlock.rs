@@ -132,12 +132,13 @@ impl FibreVisitor for Look {
     }
 }
 
-/// The fibres of each cycle of these waits, in its order.
-fn cycles_of<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Vec<u64>> {
-    let owned: Vec<_> = waits
-        .filter_map(|wait| Some((wait.id, wait.owner?)))
-        .collect();
-    cycles(&owned)
+impl Look {
+    /// The fibres of each cycle of its waits, old and young, in its order.
+    fn cycles(&self) -> Vec<Vec<u64>> {
+        let owned = self.waits.iter();
+        let owned = owned.filter_map(|wait| Some((wait.id, wait.owner?)));
+        cycles(&owned.collect::<Vec<_>>())
+    }
 }
 
 /// What a look suspects.
@@ -150,12 +151,13 @@ struct Suspicion {
 }
 
 impl Suspicion {
-    /// What this look gives reason to suspect. `still` finds the threads of the program that wait,
-    /// if none can end a wait.
-    fn new(look: &Look, still: impl FnOnce(&[i32]) -> Option<Still>) -> Self {
+    /// What this look, with these cycles, gives reason to suspect. `still` finds the threads of the
+    /// program that wait, if none can end a wait.
+    fn new(look: &Look, cycles: &[Vec<u64>], still: impl FnOnce(&[i32]) -> Option<Still>) -> Self {
         let by_id: HashMap<u64, &Wait> = look.waits.iter().map(|wait| (wait.id, wait)).collect();
-        let old = look.waits.iter().filter(|wait| wait.is_old);
-        let cycles = cycles_of(old).into_iter().map(|mut cycle| {
+        let is_old = |cycle: &&Vec<u64>| cycle.iter().all(|id| by_id[id].is_old);
+        let cycles = cycles.iter().filter(is_old).map(|cycle| {
+            let mut cycle = cycle.clone();
             let lowest = (0..cycle.len()).min_by_key(|at| cycle[*at]);
             cycle.rotate_left(lowest.unwrap_or(0));
             cycle.iter().map(|id| by_id[id].identity()).collect()
@@ -248,9 +250,10 @@ impl Deadlocks {
             .filter(|wait| may_be_stuck(wait.object.kind()));
         let aged = may_be_stuck.map(|wait| ((wait.id, wait.number), wait.age));
         let aged = aged.collect();
-        let found = self.found(Suspicion::new(&look, outside::still));
+        let cycles = look.cycles();
+        let found = self.found(Suspicion::new(&look, &cycles, outside::still));
         // Young cycles, too: the next looks tell them, if they last.
-        let in_cycles = cycles_of(look.waits.iter()).into_iter().flatten();
+        let in_cycles = cycles.into_iter().flatten();
         self.searches.note(aged, in_cycles.collect());
         for deadlock in &found {
             match deadlock {
@@ -383,7 +386,7 @@ mod tests {
         let mut deadlocks = Deadlocks::new();
         let each = looks.iter().zip(threads);
         let each = each.map(|(look, threads)| {
-            let suspicion = Suspicion::new(look, |_| threads.clone());
+            let suspicion = Suspicion::new(look, &look.cycles(), |_| threads.clone());
             deadlocks.found(suspicion)
         });
         each.collect()

@@ -137,9 +137,10 @@ fn search(boundary: usize) -> io::Result<Vec<Stuck>> {
         let looks = Arc::clone(&shared);
         let thread = start_helper(NAME.to_owned(), move || {
             let (rest, result) = &*looks;
+            // Also if the look panics.
+            let _ends = rest.ends();
             let waits_at = rest.waits_at();
             *result.lock() = Some(look(Some(CallersThread { pointer, waits_at })));
-            rest.end();
         })?;
         shared.0.wait();
         let _ = thread.join();

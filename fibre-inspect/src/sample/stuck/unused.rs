@@ -97,14 +97,25 @@ impl Rest {
         }
     }
 
-    /// Says that the search has ended.
-    pub(super) fn end(&self) {
-        self.ended.store(1, Ordering::Release);
+    /// Says that the search has ended, once the result is dropped.
+    pub(super) fn ends(&self) -> Ends<'_> {
+        Ends(self)
+    }
+}
+
+/// Ends a [`Rest`] when it is dropped.
+#[must_use = "dropped, it says that the search has ended"]
+pub(super) struct Ends<'a>(&'a Rest);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        let ended = &self.0.ended;
+        ended.store(1, Ordering::Release);
         // SAFETY: wakes those that wait on the word.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
-                self.ended.as_ptr(),
+                ended.as_ptr(),
                 libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
                 i32::MAX,
             )
@@ -186,4 +197,24 @@ fn below(mappings: &[Mapping], frame: usize) -> Option<(usize, usize)> {
     let is_guarded = guard.high == mappings[at].low && !guard.counts();
     let known = is_guarded && mappings[at].kind == Kind::Anonymous;
     known.then_some((mappings[at].low, frame & !7))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::resume_unwind;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_wait_ends_though_the_search_panics() {
+        let rest = Arc::new(Rest::default());
+        let looks = Arc::clone(&rest);
+        let search = thread::spawn(move || {
+            let _ends = looks.ends();
+            assert_ne!(looks.waits_at(), 0);
+            resume_unwind(Box::new(()));
+        });
+        rest.wait();
+        assert!(search.join().is_err());
+    }
 }
