@@ -42,6 +42,7 @@ pub mod connections;
 pub mod identity;
 pub mod options;
 pub mod server;
+pub mod sibling;
 pub mod thread_socket;
 
 use std::io;

@@ -1,58 +1,17 @@
 //! The processes of the service, which are killed when it is dropped.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fibre_examples::sibling::Sibling;
+
 /// How long a process may take to begin.
 const SOON: Duration = Duration::from_secs(20);
-
-/// A running program.
-struct Process {
-    /// The process.
-    child: Child,
-    /// Where it listens.
-    address: SocketAddr,
-}
-
-impl Process {
-    /// Starts a program that lies beside this one, and says where it listens.
-    fn start(name: &str, arguments: &[String]) -> io::Result<Self> {
-        let program = std::env::current_exe()?.with_file_name(name);
-        let mut command = Command::new(&program);
-        command.args(arguments);
-        let child = command.stdout(Stdio::piped()).spawn();
-        let child = child.map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", program.display()))
-        })?;
-        let mut process = Self {
-            child,
-            address: ([127, 0, 0, 1], 0).into(),
-        };
-        let mut line = String::new();
-        if let Some(stdout) = process.child.stdout.take() {
-            let mut stdout = BufReader::new(stdout);
-            stdout.read_line(&mut line)?;
-            process.child.stdout = Some(stdout.into_inner());
-        }
-        let address = line.trim().split_once("://");
-        let address = address.and_then(|(_, address)| address.parse().ok());
-        process.address =
-            address.ok_or_else(|| io::Error::other(format!("{name} does not listen")))?;
-        Ok(process)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// A Redis server, with a folder of its own.
 struct Redis {
@@ -105,9 +64,9 @@ impl Drop for Redis {
 /// Redis, chat servers, and a balancer.
 pub(crate) struct Service {
     /// The chat servers.
-    chats: Vec<Process>,
+    chats: Vec<Sibling>,
     /// What clients connect to.
-    balancer: Process,
+    balancer: Sibling,
     /// The arguments of the server that has been killed.
     killed: Option<Vec<String>>,
     /// How messages travel.
@@ -121,13 +80,13 @@ impl Service {
     pub(crate) fn start(servers: usize, by: &str) -> io::Result<Self> {
         let redis = Redis::start()?;
         let any = "127.0.0.1:0".parse().map_err(io::Error::other)?;
-        let start = |_| Process::start("chat", &chat_arguments(any, &redis.url, by));
+        let start = |_| Sibling::start("chat", &chat_arguments(any, &redis.url, by));
         let chats = (0..servers).map(start).collect::<io::Result<Vec<_>>>()?;
         let mut arguments = vec!["--addr".to_owned(), any.to_string()];
         for chat in &chats {
             arguments.extend(["--backend".to_owned(), chat.address.to_string()]);
         }
-        let balancer = Process::start("balancer", &arguments)?;
+        let balancer = Sibling::start("balancer", &arguments)?;
         Ok(Self {
             chats,
             balancer,
@@ -155,7 +114,7 @@ impl Service {
     /// Starts it again, where it was.
     pub(crate) fn start_again(&mut self) -> io::Result<()> {
         if let Some(arguments) = self.killed.take() {
-            self.chats.push(Process::start("chat", &arguments)?);
+            self.chats.push(Sibling::start("chat", &arguments)?);
         }
         Ok(())
     }

@@ -107,7 +107,7 @@ fn measure(
     threads: bool,
 ) -> io::Result<Figures> {
     let subject = Subject::start(threads, options.processors)?;
-    let load = Load::new(subject.address, &subject.certificate()?, manner)?;
+    let load = Load::new(subject.address(), &subject.certificate()?, manner)?;
     let before = subject.processor_time()?;
     let answers = load.run(clients, options.connections, options.seconds)?;
     let used = subject.processor_time()? - before;
