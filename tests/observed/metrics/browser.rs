@@ -3,7 +3,7 @@
 //!
 //! With `XTASK_SCREENSHOTS` a folder, pictures of the page are written there.
 
-use super::pages::{hangs, quarrel};
+use super::pages::{hung, quarrel};
 use super::serving::{Served, served, thirteen};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -164,13 +164,7 @@ fn a_server_under_load_is_drawn() {
 
 #[test]
 fn a_process_that_hangs_is_drawn() {
-    let environment = [("FIBRE_PROCESSORS", "2"), ("FIBRE_MAX_SPARE", "0")];
-    let served = served(&environment, || {
-        for _ in 0..2 {
-            drop(fibre::spawn(hangs));
-        }
-        thirteen();
-    });
+    let served = hung();
     let browser = Browser::new("hangs");
     let words = "2 of 2 processors of “fibre” are kept by a fibre that does not switch.";
     let page = browser.page(&served, |page| text(page, "alarm") == words);

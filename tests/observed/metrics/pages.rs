@@ -157,23 +157,28 @@ fn contended_locks_are_shown_by_their_places() {
 
 /// Keeps its processor. It calls nothing, so that it is what a look at any moment finds.
 #[inline(never)]
-pub(super) fn hangs() {
+fn hangs() {
     loop {
         // SAFETY: does nothing.
         unsafe { std::arch::asm!("nop") };
     }
 }
 
-#[test]
-fn a_process_that_hangs_is_shown() {
+/// A process with two processors that fibres keep, and thirteen fibres more.
+pub(super) fn hung() -> Served {
     // Spare processors would run what the fibres keep from running.
     let environment = [("FIBRE_PROCESSORS", "2"), ("FIBRE_MAX_SPARE", "0")];
-    let served = served(&environment, || {
+    served(&environment, || {
         for _ in 0..2 {
             drop(fibre::spawn(hangs));
         }
         thirteen();
-    });
+    })
+}
+
+#[test]
+fn a_process_that_hangs_is_shown() {
+    let served = hung();
     let value = snapshot(&served, |value| {
         let processors = value["clusters"][0]["processors"].as_array().unwrap();
         let are_kept = processors

@@ -336,6 +336,7 @@ fn a_forked_child_does_not_listen() {
         fibre::spawn(|| ()).join().unwrap();
         // SAFETY: the child only waits for its end.
         if unsafe { libc::fork() } == 0 {
+            tell_forked();
             std::thread::sleep(LIMIT / 4);
             // SAFETY: ends the process.
             unsafe { libc::_exit(0) };
@@ -344,7 +345,7 @@ fn a_forked_child_does_not_listen() {
     let children = format!("/proc/{0}/task/{0}/children", served.child.id());
     served.samples();
     if std::path::Path::new(&children).exists() {
-        crate::support::eventually(|| has_child(served.child.id()));
+        crate::support::eventually(|| has_forked(served.child.id()));
     } else {
         // The kernel has no such lists.
         std::thread::sleep(Duration::from_millis(500));
@@ -365,6 +366,7 @@ fn a_forked_child_keeps_no_connection() {
         // SAFETY: the child only waits for its end.
         match unsafe { libc::fork() } {
             0 => {
+                tell_forked();
                 std::thread::sleep(LIMIT / 2);
                 // SAFETY: ends the process.
                 unsafe { libc::_exit(0) };
@@ -385,7 +387,7 @@ fn a_forked_child_keeps_no_connection() {
         .unwrap()
         .write_all(b"x")
         .unwrap();
-    crate::support::eventually(|| has_child(served.child.id()));
+    crate::support::eventually(|| has_forked(served.child.id()));
     drop(served);
     let ended = idle.read(&mut [0]);
     let is_over = match &ended {
@@ -395,13 +397,22 @@ fn a_forked_child_keeps_no_connection() {
     assert!(is_over, "{ended:?}");
 }
 
-/// Whether a process has a child.
-fn has_child(process: u32) -> bool {
+/// The name of a forked child that has done what it does at a fork.
+const FORKED: &str = "forked";
+
+/// Says of the calling process, a forked child, that it goes on.
+fn tell_forked() {
+    std::fs::write("/proc/self/comm", FORKED).unwrap();
+}
+
+/// Whether a process has a child that has done what it does at a fork.
+fn has_forked(process: u32) -> bool {
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let lists = tasks.filter_map(|task| Some(task.ok()?.path().join("children")));
-    lists
-        .filter_map(|list| std::fs::read_to_string(list).ok())
-        .any(|list| !list.is_empty())
+    let lists: String = lists.map(|list| read(list.display().to_string())).collect();
+    let mut children = lists.split_whitespace();
+    children.any(|child| read(format!("/proc/{child}/comm")).trim_end() == FORKED)
 }
 
 /// No address is told that nobody serves.

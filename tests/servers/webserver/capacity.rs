@@ -48,7 +48,9 @@ fn running_out_of_file_descriptors_is_survived() {
         "no complaint"
     );
 
-    // Starved: those who are in are served, at no cost for those who are not.
+    // Starved: those who are in are served, at no cost for those who are not. On a busy machine
+    // there have been several complaints while the crowd came.
+    server.complaints.try_iter().for_each(drop);
     let (begin, before) = (Instant::now(), server.processor_time());
     for _ in 0..20 {
         assert_eq!(early.ask(PLAINTEXT).status, 200);
