@@ -58,6 +58,7 @@ use std::sync::Once;
 /// # Panics
 ///
 /// With the panic of `f`.
+#[doc(alias("spawn_blocking", "rayon"))]
 pub fn compute<F, R>(f: F) -> R
 where
     F: FnOnce() -> R + Send,

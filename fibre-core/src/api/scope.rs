@@ -182,6 +182,7 @@ impl Drop for Count {
 ///
 /// With the panic of `body`, after the fibres have ended; or if a fibre that was
 /// not joined has panicked.
+#[doc(alias("thread::scope", "nursery"))]
 pub fn scope<'env, F, T>(body: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,

@@ -29,6 +29,7 @@ use std::io;
 /// If the default cluster cannot be started, or the cluster has as many fibres as it may have;
 /// [`Builder::spawn`] returns an error instead. If an environment variable of the runtime is set to
 /// nonsense, one line on standard error says so in place of the panic hook.
+#[doc(alias("go", "pthread_create", "tokio::spawn", "goroutine"))]
 pub fn spawn<F, T>(closure: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -156,6 +157,7 @@ where
 /// assert_eq!(handle.join().unwrap().as_deref(), Some("accountant"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[doc(alias("pthread_attr_t", "thread::Builder"))]
 #[derive(Debug, Clone, Default)]
 #[must_use = "nothing happens until `spawn`"]
 pub struct Builder(Attributes);

@@ -106,6 +106,7 @@ const REFUSED: u32 = 1;
 /// # Panics
 ///
 /// With the panic of `f`.
+#[doc(alias("spawn_blocking", "block_in_place", "unblock"))]
 pub fn blocking<F, R>(f: F) -> R
 where
     F: FnOnce() -> R + Send,
@@ -142,6 +143,7 @@ where
 /// let rows = fibre::spawn(move || database.run(|| 3)).join().unwrap();
 /// assert_eq!(rows, 3);
 /// ```
+#[doc(alias("thread pool", "max_blocking_threads"))]
 pub struct BlockingPool(Arc<Pool>);
 
 /// The shared state of a pool's threads.

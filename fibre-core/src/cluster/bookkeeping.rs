@@ -1,9 +1,9 @@
 //! The words that the runtime knows its fibres by, for those who look for references to fibres.
 //!
-//! A fibre list names all started fibres, and a processor the one that it has run last. A queue
-//! may still name a fibre that has been taken out. There are lists of the memory of fibres that
-//! have ended. Nobody wakes a fibre by these words, though a cluster that is stopped cancels fibres
-//! by some of them.
+//! A fibre list names all started fibres, and a processor the one that it has run last. A queue may
+//! still name a fibre that has been taken out, and a heap of deadlines an entry. There are lists of
+//! the memory of fibres that have ended. Nobody wakes a fibre by these words, though a cluster that
+//! is stopped cancels fibres by some of them.
 
 use super::register;
 use crate::scheduler::control::ProcessorPhase;
@@ -45,6 +45,9 @@ pub fn bookkeeping(limit: Duration) -> Option<FibreMemory> {
             }
             found.words.extend(fibre_list.block_words());
             found.words.extend(domain.queue(*processor).stale_words());
+            found
+                .words
+                .extend(domain.timers(*processor).stale_words(limit)?);
             found.still.extend(domain.stats(*processor).thread());
         }
         if let Some(shared) = &domain.fibre_lists.shared {

@@ -29,6 +29,7 @@ use std::time::Duration;
 const LEAST_SPARE: usize = 16;
 
 /// The settings of a cluster to come. See [`Cluster::builder`](super::Cluster::builder).
+#[doc(alias("Runtime", "runtime::Builder"))]
 #[derive(Debug, Clone)]
 pub struct ClusterBuilder {
     /// How many processors; `None` for as many as the process may use.
@@ -55,6 +56,7 @@ impl ClusterBuilder {
     /// How many processors. Default: min(CPUs in the affinity mask, cgroup quota), or
     /// the environment variable `FIBRE_PROCESSORS`. Zero counts as one; more than 65534 are
     /// an error of [`build`](Self::build).
+    #[doc(alias("GOMAXPROCS", "worker_threads", "num_threads"))]
     #[must_use]
     pub fn processors(mut self, count: usize) -> Self {
         self.processors = Some(count.max(1));

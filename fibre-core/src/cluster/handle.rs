@@ -24,6 +24,7 @@ use std::sync::Arc;
 /// cluster.stop();
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[doc(alias("Runtime", "executor", "scheduler"))]
 #[derive(Clone)]
 pub struct Cluster(pub(super) Arc<Running>);
 

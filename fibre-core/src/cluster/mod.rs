@@ -94,7 +94,7 @@ pub use observers::on_first_cluster;
 pub use pause::{PauseError, Paused};
 pub(crate) use place::{caller_place, try_caller_place};
 pub use processor_state::ProcessorState;
-pub use stop::{StopError, StuckProcessor, listen_for_stop};
+pub use stop::{StopError, StuckProcessor, listen_for_stop, switch_off};
 pub use stop_listeners::StopListener;
 pub use thread::{aside, start_helper};
 pub use waits::{Waiting, waits};

@@ -143,13 +143,20 @@ impl Cluster {
     /// # Panics
     ///
     /// As [`stop`](Self::stop).
+    #[doc(alias("shutdown_timeout", "shutdown"))]
     pub fn stop_within(self, drain: Duration, cancel: Duration) -> Result<(), StopError> {
+        self.stop_by(drain, cancel / UNWINDS_AFTER, cancel)
+    }
+
+    /// The common part of both forms with limits. After `spare` of the time for the cancelled ones,
+    /// fibres are unwound.
+    fn stop_by(self, drain: Duration, spare: Duration, cancel: Duration) -> Result<(), StopError> {
         let running = &self.0;
         running.refuse_to_stop();
         self.tell_stop_listeners();
         running.close();
         let domain = &running.domain;
-        if !running.ends_within(drain) && !running.ends_cancelled(cancel) {
+        if !running.ends_within(drain) && !running.ends_cancelled(spare, cancel) {
             running.abandon();
             let _ = running.ends_within(GRACE);
         }
@@ -174,6 +181,20 @@ impl Cluster {
             }
         }
     }
+}
+
+/// [`Cluster::stop_within`] without a drain, and without a while for cancelled fibres before those
+/// that wait in calls which cannot fail are unwound. `limit` is how long all of them may take.
+///
+/// # Errors
+///
+/// As [`Cluster::stop_within`].
+///
+/// # Panics
+///
+/// As [`Cluster::stop`].
+pub fn switch_off(cluster: Cluster, limit: Duration) -> Result<(), StopError> {
+    cluster.stop_by(Duration::ZERO, Duration::ZERO, limit)
 }
 
 /// Has a stop listener told when the cluster is stopped. `false`: that has begun. Blocks nothing.
@@ -216,18 +237,17 @@ impl Running {
         self.wait_for(ProcessorPhase::Gone, Instant::now().checked_add(limit))
     }
 
-    /// Cancels all fibres, after a while also those in a stretch, and waits until all processors
-    /// have ended; unwinds fibres in the end. Blocks the fibre (or thread).
-    fn ends_cancelled(&self, limit: Duration) -> bool {
+    /// Cancels all fibres, after `spare` also those in a stretch, and waits until all processors
+    /// have ended; unwinds fibres then. Blocks the fibre (or thread).
+    fn ends_cancelled(&self, spare: Duration, limit: Duration) -> bool {
         let control = &self.domain.control;
-        let timeout = limit / UNWINDS_AFTER;
         // A limit beyond the clock's range never comes.
-        control.cancel(Instant::now().checked_add(timeout));
-        if timeout.is_zero() {
+        control.cancel(Instant::now().checked_add(spare));
+        if spare.is_zero() {
             control.spare_nobody();
         }
         self.domain.unpark_all();
-        if self.ends_within(timeout) {
+        if self.ends_within(spare) {
             return true;
         }
         control.spare_nobody();
@@ -238,7 +258,7 @@ impl Running {
             unwinding
         });
         self.domain.unpark_all();
-        self.ends_within(limit - timeout)
+        self.ends_within(limit - spare)
     }
 
     /// What was left behind, if anything was.

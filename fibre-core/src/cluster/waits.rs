@@ -118,6 +118,7 @@ impl fmt::Display for Waiting {
 ///     println!("{waiting}");
 /// }
 /// ```
+#[doc(alias("jstack", "deadlock"))]
 #[must_use]
 pub fn waits() -> Vec<Waiting> {
     if is_forked_child() {

@@ -51,6 +51,7 @@ pub type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
 /// key.delete();
 /// assert!(key.get().is_null());
 /// ```
+#[doc(alias("pthread_key_create", "pthread_getspecific"))]
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// The place that all keys with this index have had; never freed.

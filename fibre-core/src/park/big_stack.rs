@@ -35,6 +35,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// # Panics
 ///
 /// With the panic of `f`.
+#[doc(alias("stacker", "maybe_grow"))]
 pub fn on_big_stack<F, R>(bytes: usize, f: F) -> io::Result<R>
 where
     F: FnOnce() -> R,

@@ -54,6 +54,7 @@ use std::sync::Arc;
 /// worker.join().unwrap();
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[doc(alias("CancellationToken", "Context", "WithCancel"))]
 #[derive(Clone)]
 pub struct CancelToken(Arc<CancelGroup<ControlBlock>>);
 
@@ -275,6 +276,7 @@ fn end_slice_cancellable() -> Result<(), Cancelled> {
 /// fibre.cancel();
 /// assert!(fibre.join().unwrap().is_ok());
 /// ```
+#[doc(alias("uncancellable", "non_cancellable"))]
 pub fn shield<R>(f: impl FnOnce() -> R) -> R {
     let _shield = Shield::raise();
     f()

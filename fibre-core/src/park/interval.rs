@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 ///     assert!(Instant::now() >= due);
 /// }
 /// ```
+#[doc(alias("Ticker", "NewTicker", "timerfd"))]
 #[derive(Debug, Clone)]
 pub struct Interval {
     /// When the next tick is due; `None` if that is beyond the clock's range.

@@ -34,6 +34,7 @@ use std::sync::OnceLock;
 /// let other = fibre::spawn(|| SERVED.get());
 /// assert_eq!((SERVED.get(), other.join().unwrap()), (1, 0));
 /// ```
+#[doc(alias("thread_local", "task_local"))]
 #[macro_export]
 macro_rules! fibre_local {
     () => {};

@@ -43,6 +43,7 @@ use std::sync::atomic::AtomicU8;
 /// A value that is `shown` appears with this key wherever the [labels](crate::label) of a fibre do:
 /// in dumps, to gdb, and in reports of panics and of stack overflows. A label of the fibre's own
 /// with the same key hides it. It is formatted once, when it is bound.
+#[doc(alias("task_local", "WithValue", "contextvars"))]
 #[macro_export]
 macro_rules! scoped_local {
     () => {};

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 /// fibre::sleep(Duration::from_millis(2));
 /// assert!(before.elapsed() >= Duration::from_millis(2));
 /// ```
+#[doc(alias("nanosleep", "usleep"))]
 pub fn sleep(duration: Duration) {
     if duration.is_zero() {
         return yield_now();
@@ -40,6 +41,7 @@ pub fn sleep(duration: Duration) {
 /// fibre::sleep_until(due);
 /// assert!(Instant::now() >= due);
 /// ```
+#[doc(alias("clock_nanosleep"))]
 pub fn sleep_until(deadline: Instant) {
     sleep_to(Some(deadline));
 }

@@ -29,6 +29,7 @@ use std::sync::LazyLock;
 /// .join()
 /// .unwrap();
 /// ```
+#[doc(alias("Gosched", "sched_yield", "pthread_yield"))]
 #[inline(always)]
 pub fn yield_now() {
     Processor::assert_may_leave();

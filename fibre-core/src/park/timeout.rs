@@ -106,6 +106,7 @@ impl<T> From<TimedOut<T>> for io::Error {
 /// # Panics
 ///
 /// With the panic of `f`. If `panic = "abort"`, when a call would be unwound.
+#[doc(alias("WithTimeout", "move_on_after", "fail_after"))]
 pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, TimedOut<T>> {
     limited(Instant::now().checked_add(duration), f)
 }
@@ -127,6 +128,7 @@ pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, TimedO
 /// # Panics
 ///
 /// With the panic of `f`.
+#[doc(alias("WithDeadline", "timeout_at"))]
 pub fn deadline<T>(instant: Instant, f: impl FnOnce() -> T) -> Result<T, TimedOut<T>> {
     limited(Some(instant), f)
 }
@@ -163,6 +165,7 @@ fn limited<T>(deadline: Option<Instant>, f: impl FnOnce() -> T) -> Result<T, Tim
 ///
 /// With the panic of `f`. At once, if the program is built with `panic = "abort"`, as nothing can
 /// be unwound there.
+#[doc(alias("pthread_setcancelstate"))]
 pub fn cancellable<T>(f: impl FnOnce() -> T) -> Result<T, Cancelled> {
     assert_unwinds(true);
     match in_scope(None, true, f).0 {

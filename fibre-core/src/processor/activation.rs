@@ -239,6 +239,7 @@ impl<K: Kind> Entry for ActivityStack<K> {
                 (fibre.as_ref().body().run)(fibre);
                 if K::IS_THREAD {
                     end_of_fibre(fibre.as_ref());
+                    fibre.as_ref().link().set_plain(true);
                     reset_thread();
                 }
                 suspender.suspend(Action::Idle)

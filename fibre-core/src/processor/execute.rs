@@ -440,6 +440,8 @@ impl<E: Entry> Entry for Ending<E> {
             let fibre = FibreRef::new_unchecked(argument.cast_mut().cast());
             end_of_fibre(fibre.as_ref());
             let _ = Processor::here(Processor::count_block_left);
+            // What the layer above knows of the fibre may be gone.
+            fibre.as_ref().link().set_plain(true);
             reset_thread();
             suspender
         }

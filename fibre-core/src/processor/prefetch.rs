@@ -13,7 +13,7 @@ use crate::arch;
 use crate::fibre::{ControlBlock, FibreRef};
 use crate::queue::Link;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -53,13 +53,15 @@ fn prefetch_next(next: NonNull<Link>) {
     }
 }
 
-/// The addresses of what is needed to wake a fibre. All zeros at first.
+/// The addresses of what is needed to wake a fibre. All zeros at first. They stay when the fibre
+/// goes on, and are kept as complements: a search for stuck fibres takes them for numbers, not for
+/// references that could wake the fibre.
 #[derive(Debug, Default)]
 pub struct WakeHints {
     /// Its wait, on its stack.
-    wait: AtomicPtr<()>,
+    wait: AtomicUsize,
     /// Its control block.
-    block: AtomicPtr<()>,
+    block: AtomicUsize,
 }
 
 impl WakeHints {
@@ -67,9 +69,9 @@ impl WakeHints {
     #[inline]
     pub fn leave<T>(&self, near: &T) {
         let block = crate::processor::running().map_or(ptr::null_mut(), FibreRef::as_ptr);
-        self.block.store(block.cast(), Ordering::Relaxed);
-        self.wait
-            .store(ptr::from_ref(near).cast_mut().cast(), Ordering::Relaxed);
+        self.block.store(!block.addr(), Ordering::Relaxed);
+        let wait = ptr::from_ref(near).addr();
+        self.wait.store(!wait, Ordering::Relaxed);
     }
 
     /// Asks for what is needed to wake the fibre.
@@ -77,8 +79,8 @@ impl WakeHints {
     pub fn follow(&self) {
         let wait = self.wait.load(Ordering::Relaxed);
         let block = self.block.load(Ordering::Relaxed);
-        fetch::<NODE>(wait.cast_const().cast(), NODE / 2);
-        fetch::<BLOCK>(block.cast_const().cast(), 0);
+        fetch::<NODE>(ptr::without_provenance(!wait), NODE / 2);
+        fetch::<BLOCK>(ptr::without_provenance(!block), 0);
     }
 }
 
@@ -112,10 +114,10 @@ mod tests {
         let gone = {
             let near = 0;
             hints.leave(&near);
-            ptr::from_ref(&near)
+            ptr::from_ref(&near).addr()
         };
         hints.follow();
-        assert_eq!(hints.wait.load(Ordering::Relaxed).cast_const().cast(), gone);
+        assert_eq!(!hints.wait.load(Ordering::Relaxed), gone);
         fetch::<3>(ptr::null(), 1);
     }
 }

@@ -49,7 +49,7 @@ impl Fifo {
     /// Appends a fibre.
     #[inline]
     pub fn push(&self, runnable: Runnable) {
-        runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
+        runnable.link().check_unlinked();
         let node = runnable.node();
         match self.tail.replace(Some(node)) {
             Some(last) if !self.is_empty() => {
@@ -64,6 +64,7 @@ impl Fifo {
     /// Puts a fibre before all others.
     #[inline]
     pub fn push_front(&self, runnable: Runnable) {
+        runnable.link().check_unlinked();
         let (first, node) = (self.first(), runnable.node());
         self.head.store(node.as_ptr(), Ordering::Relaxed);
         if first.is_none() {
@@ -81,6 +82,7 @@ impl Fifo {
         let next = runnable.link().next(Ordering::Relaxed);
         let next = next.map_or(ptr::null_mut(), NonNull::as_ptr);
         self.head.store(next, Ordering::Relaxed);
+        runnable.link().unlink();
         Some(runnable)
     }
 
@@ -97,9 +99,11 @@ impl Fifo {
 mod tests {
     use super::*;
 
-    /// Takes a node out.
+    /// Takes a node out, which then names no neighbour.
     fn pop(fifo: &Fifo) -> Option<NonNull<Link>> {
-        fifo.pop().map(|runnable| runnable.node())
+        let runnable = fifo.pop()?;
+        assert_eq!(runnable.link().next(Ordering::Relaxed), None);
+        Some(runnable.node())
     }
 
     #[test]

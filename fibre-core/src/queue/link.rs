@@ -52,7 +52,8 @@ const SPARED: u8 = 2;
 #[derive(Debug)]
 pub struct Link {
     /// The node behind this one; null at the end or while a push is in flight. In a two-ended queue
-    /// both neighbours, and no pointer.
+    /// both neighbours, and no pointer. Outside of queues always null: a search for stuck fibres
+    /// would take the name of an earlier neighbour for a reference.
     next: AtomicPtr<Link>,
     /// The node's priority.
     level: Level,
@@ -222,6 +223,21 @@ impl Link {
     #[inline]
     pub(super) fn set_next(&self, node: *mut Link, order: Ordering) {
         self.next.store(node, order);
+    }
+
+    /// Forgets the neighbours. A consumer calls it for each node that it has taken out.
+    #[inline]
+    pub(super) fn unlink(&self) {
+        self.next.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// Checks, in builds with such checks, that the node is in no queue. A push calls it.
+    #[inline]
+    pub(super) fn check_unlinked(&self) {
+        debug_assert!(
+            self.next.load(Ordering::Relaxed).is_null(),
+            "a node is pushed that is in a queue, or that nobody has unlinked"
+        );
     }
 }
 

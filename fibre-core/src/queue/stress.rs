@@ -113,6 +113,8 @@ impl Field {
         };
         // SAFETY: all nodes of this queue are of this type.
         let node = unsafe { runnable.node().cast::<Node>().as_ref() };
+        let neighbour = node.link.next(crate::sync::Ordering::Relaxed);
+        assert_eq!(neighbour, None, "a node is out, and names a neighbour");
         popped.push((node.producer, node.number));
         self.taken.fetch_add(1, Ordering::SeqCst);
         true

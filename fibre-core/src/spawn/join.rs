@@ -9,6 +9,7 @@ use crate::fibre::{ControlBlock, FibreRef};
 use crate::park::{Wait, Waiter, begin_within};
 use crate::wait::completion::Completion;
 use crate::wait::limit::Limit;
+use crate::wait::waiter::Outcome;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -27,6 +28,7 @@ pub type Result<T> = std::result::Result<T, Box<dyn Any + Send + 'static>>;
 /// let handle = fibre::spawn(|| 6 * 7);
 /// assert_eq!(handle.join().unwrap(), 42);
 /// ```
+#[doc(alias("pthread_t", "task"))]
 pub struct JoinHandle<T> {
     /// A reference to the control block.
     fibre: FibreRef,
@@ -70,6 +72,7 @@ impl<T> JoinHandle<T> {
     /// # Panics
     ///
     /// If a fibre joins itself: it would wait for ever.
+    #[doc(alias("pthread_join", "await"))]
     #[inline]
     pub fn join(self) -> Result<T> {
         self.refuse_self();
@@ -136,7 +139,7 @@ impl<T> JoinHandle<T> {
     ///
     /// # Errors
     ///
-    /// The handle.
+    /// The handle, if the limit came first, or the calling fibre is cancelled.
     ///
     /// # Panics
     ///
@@ -158,7 +161,10 @@ impl<T> JoinHandle<T> {
             let withdraw = |waiter: &Waiter| completion.withdraw(waiter);
             // SAFETY: a completion takes its waiter out before it claims it, or when it
             // is withdrawn.
-            let _ = unsafe { Wait::new(awaited, limit).park(publish, withdraw) };
+            let outcome = unsafe { Wait::new(awaited, limit).park(publish, withdraw) };
+            if outcome == Outcome::Cancelled {
+                return Err(self);
+            }
         }
         if self.is_finished() {
             Ok(self.take())
@@ -185,6 +191,7 @@ impl<T> JoinHandle<T> {
     /// sleeper.cancel();
     /// assert!(sleeper.join().unwrap());
     /// ```
+    #[doc(alias("abort", "pthread_cancel", "interrupt"))]
     pub fn cancel(&self) {
         // SAFETY: we have a reference.
         unsafe { ControlBlock::cancel(self.fibre) };
@@ -339,7 +346,7 @@ impl<T> JoinOnDrop<T> {
     ///
     /// # Errors
     ///
-    /// The handle, if the limit came first.
+    /// The handle, if the limit came first, or the calling fibre is cancelled.
     ///
     /// # Panics
     ///

@@ -130,7 +130,7 @@ unsafe fn protect(guard: Piece) -> Result<(), StackError> {
     // SAFETY: passed on.
     unsafe { system::protect(guard) }.map_err(|errno| {
         PROTECTED.fetch_sub(1, Ordering::Relaxed);
-        StackError::NoMemory(errno)
+        StackError::no_memory(errno)
     })
 }
 

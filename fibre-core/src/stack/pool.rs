@@ -95,8 +95,8 @@ pub(super) fn forgive(class: usize, promises: usize) {
     }
 }
 
-/// Runs `f`. If it fails, runs it again once no class keeps addresses that are not in use. Notes
-/// whether stacks of this class are scarce.
+/// Runs `f`. If it fails, runs it again once no class keeps addresses that are not in use, also
+/// not with thread-locals for fibres to come. Notes whether stacks of this class are scarce.
 fn with_all_addresses<R>(
     class: usize,
     mut f: impl FnMut() -> Result<R, StackError>,
@@ -105,9 +105,13 @@ fn with_all_addresses<R>(
     const ABSURD: usize = 1 << 47;
     let mut result = f();
     if result.is_err() && slab_length(class).is_some_and(|length| length < ABSURD) {
-        POOLS
-            .iter()
-            .for_each(|pool| pool.lock().give_up_mappings(0));
+        for (class, pool) in POOLS.iter().enumerate() {
+            let stacks = thread_block::surrender(class);
+            pages::release_all(&stacks);
+            let mut pool = pool.lock();
+            pool.put(stacks.into_iter());
+            pool.give_up_mappings(0);
+        }
         result = f();
     }
     let bit = 1 << class;
@@ -146,7 +150,7 @@ pub(super) fn put(class: usize, stacks: impl ExactSizeIterator<Item = Stack>) {
 }
 
 /// The error when the allocator has no memory for the records of stacks.
-const NO_MEMORY: StackError = StackError::NoMemory(Errno::NOMEM);
+const NO_MEMORY: StackError = StackError::no_memory(Errno::NOMEM);
 
 /// Takes a stack straight from the system.
 pub(crate) fn take_one(class: usize) -> Result<Stack, StackError> {
@@ -328,7 +332,7 @@ impl Pool {
             let slab = Slab::register(class, self.mapped % COLOURS).ok_or(NO_MEMORY)?;
             self.spare.push(slab);
         }
-        let start = system::map(length).map_err(StackError::NoMemory)?;
+        let start = system::map(length).map_err(StackError::no_memory)?;
         let Some(slab) = self.spare.pop() else {
             unreachable!("there is one")
         };

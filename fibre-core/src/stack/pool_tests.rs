@@ -172,7 +172,7 @@ fn refusals_are_errors_and_pass() {
     let refused = turn.with(Call::Map, Errno::NOMEM, || {
         take(class, 1, false, &mut stacks)
     });
-    assert_eq!(refused, Err(StackError::NoMemory(Errno::NOMEM)));
+    assert_eq!(refused, Err(StackError::no_memory(Errno::NOMEM)));
     assert!(is_scarce(class) && stacks.is_empty());
     take(class, 1, false, &mut stacks).unwrap();
     assert!(!is_scarce(class));
@@ -194,7 +194,7 @@ fn guards_are_protected_or_refused_never_left_out() {
     turn.with(Call::Advise, Errno::NOMEM, || {
         turn.with(Call::Protect, Errno::NOMEM, || {
             let refused = take(class, 1, false, &mut stacks);
-            assert_eq!(refused, Err(StackError::NoMemory(Errno::NOMEM)));
+            assert_eq!(refused, Err(StackError::no_memory(Errno::NOMEM)));
         });
     });
     assert_eq!(stacks.len(), 1);

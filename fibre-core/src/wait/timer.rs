@@ -32,6 +32,7 @@ use crate::sync::thread_mutex::Mutex;
 use crate::wait::waiter::{Resume, Waiter, Wakeable};
 use crate::wait::wall_clock::WallTime;
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -44,6 +45,9 @@ const ARITY: usize = 4;
 
 /// How many entries fire at once; then it is the fibres' turn.
 pub(crate) const BATCH: u32 = 64;
+
+/// The most places behind the last one that are told of.
+const STALE: usize = 128;
 
 /// A deadline of one wait, in the frame of the waiting fibre.
 #[derive(Debug)]
@@ -241,6 +245,16 @@ impl<F: Wakeable> Timers<F> {
             latest: self.latest.load(Ordering::Relaxed),
             armed,
         }
+    }
+
+    /// Where the words are that may still name an entry which has been taken out: those of places
+    /// behind the last one. Of very many, the nearest ones. `None`: the heap has been locked for so
+    /// long. Blocks the thread.
+    pub(crate) fn stale_words(&self, limit: Duration) -> Option<impl Iterator<Item = usize>> {
+        let heap = self.heap.try_lock_for(limit)?;
+        let places = heap.len()..heap.capacity().min(heap.len() + STALE);
+        let entry = heap.as_ptr().addr() + offset_of!(Slot<F>, entry);
+        Some(places.map(move |place| entry + place * size_of::<Slot<F>>()))
     }
 
     /// A time in nanoseconds since the heap's birth: zero for earlier times, and the largest number

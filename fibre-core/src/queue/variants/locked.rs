@@ -18,7 +18,7 @@ use crate::queue::runnable::Runnable;
 use crate::queue::{Popped, Pushed};
 use crate::sync::{Mutex, MutexGuard, Ordering, SPIN_LIMIT, spin_hint};
 use crossbeam_utils::CachePadded;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 /// The queue under a lock.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Locked {
     /// Appends a fibre. Any thread; waits for the lock.
     #[inline]
     pub(super) fn push(&self, runnable: Runnable) -> Pushed {
-        runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
+        runnable.link().check_unlinked();
         let node = runnable.node();
         let mut youngest = self.youngest.lock();
         let before = youngest.0.replace(node);
@@ -84,7 +84,8 @@ impl Locked {
             return Popped::Empty;
         };
         // SAFETY: a node in the queue is valid until it is popped.
-        match unsafe { node.as_ref() }.next(Ordering::Relaxed) {
+        let link = unsafe { node.as_ref() };
+        match link.next(Ordering::Relaxed) {
             Some(next) => {
                 let _ = self.entry.swap(next);
             }
@@ -93,6 +94,7 @@ impl Locked {
                 self.entry.clear(node);
             }
         }
+        link.unlink();
         Popped::Node(node)
     }
 

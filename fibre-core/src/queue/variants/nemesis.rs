@@ -52,8 +52,7 @@ impl Nemesis {
     /// Appends a fibre. Any thread.
     #[inline]
     pub(super) fn push(&self, runnable: Runnable) -> Pushed {
-        // Before the swap, which publishes the node.
-        runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
+        runnable.link().check_unlinked();
         let node = runnable.node();
         let (before, pushed) = self.entry.swap(node);
         match before {
@@ -82,6 +81,7 @@ impl Nemesis {
         let link = unsafe { node.as_ref() };
         if let Some(next) = link.next(Ordering::Acquire) {
             self.head.store(next.as_ptr(), Ordering::Relaxed);
+            link.unlink();
             return Popped::Node(node);
         }
         self.pop_last(node, link)
@@ -110,6 +110,7 @@ impl Nemesis {
         for _ in 0..SPIN_LIMIT {
             if let Some(next) = link.next(Ordering::Acquire) {
                 self.head.store(next.as_ptr(), Ordering::Relaxed);
+                link.unlink();
                 return Popped::Node(node);
             }
             spin_hint();

@@ -59,8 +59,7 @@ impl Stub {
     /// Appends a fibre. Any thread.
     #[inline]
     pub(super) fn push(&self, runnable: Runnable) -> Pushed {
-        // Before the swap, which publishes the node.
-        runnable.link().set_next(ptr::null_mut(), Ordering::Relaxed);
+        runnable.link().check_unlinked();
         let node = runnable.node();
         let (before, pushed) = self.entry.swap(node);
         let before = before.unwrap_or(NonNull::from(&*self.stub));
@@ -88,6 +87,7 @@ impl Stub {
         let link = unsafe { node.as_ref() };
         if let Some(next) = link.next(Ordering::Acquire) {
             self.head.store(next.as_ptr(), Ordering::Relaxed);
+            link.unlink();
             return Popped::Node(node);
         }
         self.pop_last(node, link)
@@ -117,6 +117,7 @@ impl Stub {
         for _ in 0..SPIN_LIMIT {
             if let Some(next) = link.next(Ordering::Acquire) {
                 self.head.store(next.as_ptr(), Ordering::Relaxed);
+                link.unlink();
                 return Popped::Node(node);
             }
             spin_hint();

@@ -116,6 +116,7 @@ impl TwoEnded {
 
     /// Appends a fibre at the tail. Any thread; waits for the lock.
     pub(super) fn push(&self, runnable: Runnable) -> Pushed {
+        runnable.link().check_unlinked();
         let node = exposed(&runnable);
         let mut rest = self.rest.lock();
         self.push_at_tail(&mut rest, runnable.link(), node)
@@ -124,6 +125,7 @@ impl TwoEnded {
     /// Puts a fibre at the head, or at the tail if it is time for what lies behind. Any thread;
     /// waits for the lock.
     pub(super) fn push_front(&self, runnable: Runnable) -> Pushed {
+        runnable.link().check_unlinked();
         let node = exposed(&runnable);
         let too_early = planted("two-ended: a push at the head looks before it has the lock");
         let seen = too_early.then(|| self.entry.node());
@@ -169,6 +171,8 @@ impl TwoEnded {
             }
             None => self.empty(&mut rest, node),
         }
+        // SAFETY: just taken out, so it is the caller's.
+        unsafe { node.as_ref() }.unlink();
         Popped::Node(node)
     }
 
@@ -189,6 +193,8 @@ impl TwoEnded {
             }
             None => self.empty(&mut rest, node),
         }
+        // SAFETY: just taken out, so it is the caller's.
+        unsafe { node.as_ref() }.unlink();
         Popped::Node(node)
     }
 

@@ -88,12 +88,12 @@ pub(super) fn give_birth(stack: &Stack) -> Result<ThreadBlock, StackError> {
         here: AtomicU32::new(1),
     };
     let bottom = stack.guard().end;
-    create(bottom..stack.base().get(), &birth).map_err(StackError::NoThread)?;
+    create(bottom..stack.base().get(), &birth).map_err(StackError::no_thread)?;
     wait_until_cleared(&birth.here);
     let block = ThreadBlock::of(birth.pointer.load(Ordering::Relaxed));
     if !(bottom..stack.base().get()).contains(&block.thread_pointer()) {
         // The C library has put it elsewhere, where it stays.
-        return Err(StackError::NoThread(Errno::INVAL));
+        return Err(StackError::no_thread(Errno::INVAL));
     }
     BORN.fetch_add(1, Ordering::Release);
     tell(BlockEvent::Born);

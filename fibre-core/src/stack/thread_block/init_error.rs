@@ -34,7 +34,7 @@ impl From<Errno> for InitError {
 impl From<StackError> for InitError {
     fn from(error: StackError) -> Self {
         Self::Refused(match error {
-            StackError::NoThread(errno) => errno.into(),
+            StackError::NoThread(errno) => io::Error::from_raw_os_error(errno),
             other => other.into(),
         })
     }

@@ -57,5 +57,5 @@ pub(crate) use block::{DEPARTED_PLACE, ThreadBlock};
 pub(crate) use checks::prepare;
 pub(crate) use ending::{end_of_thread, end_thread_locals, forget_values, reset_thread};
 pub(crate) use images::Images;
-pub(super) use store::{end_block, keep};
+pub(super) use store::{end_block, keep, surrender};
 pub(crate) use take::as_thread;

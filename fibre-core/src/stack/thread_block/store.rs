@@ -45,6 +45,30 @@ pub(crate) fn keep(class: usize, stacks: &mut Vec<Stack>, may_keep: bool) {
     stacks.retain(|stack| !has_block(stack));
 }
 
+/// All stacks of this class that are kept, without their blocks, for a caller that needs their
+/// addresses. Those stay that have a block which cannot be ended now.
+pub(crate) fn surrender(class: usize) -> Vec<Stack> {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return Vec::new();
+    }
+    let mut store = STORES[class].lock();
+    let mut stacks = std::mem::take(&mut *store);
+    COUNT.fetch_sub(stacks.len(), Ordering::Relaxed);
+    drop(store);
+    birth::end(&stacks);
+    let has_block = |stack: &Stack| stack.block().is_some();
+    stacks.sort_unstable_by_key(has_block);
+    let ended = stacks.partition_point(|stack| !has_block(stack));
+    let mut store = STORES[class].lock();
+    if store.try_reserve(stacks.len() - ended).is_ok() {
+        COUNT.fetch_add(stacks.len() - ended, Ordering::Relaxed);
+        store.extend(stacks.drain(ended..));
+    }
+    drop(store);
+    stacks.truncate(ended);
+    stacks
+}
+
 /// A stack of this class with a block, if there is one.
 pub(super) fn take(class: usize) -> Option<Stack> {
     if COUNT.load(Ordering::Relaxed) == 0 {

@@ -52,7 +52,7 @@ fn become_thread(stack: &Stack, images: &Images) -> Result<(ThreadBlock, bool), 
         }
         birth::end(std::slice::from_ref(stack));
         if stack.block().is_some() {
-            return Err(StackError::NoThread(Errno::AGAIN));
+            return Err(StackError::no_thread(Errno::AGAIN));
         }
     }
     block::note_exist();
