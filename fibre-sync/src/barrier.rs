@@ -31,6 +31,7 @@ use std::time::Duration;
 /// });
 /// assert_eq!(leaders.into_iter().filter(|&leads| leads).count(), 1);
 /// ```
+#[doc(alias("pthread_barrier_t", "latch"))]
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Barrier {

@@ -47,6 +47,7 @@ impl Wake for Signal {
 /// # Panics
 ///
 /// If the future does.
+#[doc(alias("await"))]
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     let signal = Arc::new(Signal(Notify::new()));

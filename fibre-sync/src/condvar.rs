@@ -33,6 +33,7 @@ use std::time::Duration;
 ///     changed.notify_one();
 /// });
 /// ```
+#[doc(alias("pthread_cond_t", "condition_variable"))]
 #[derive(Debug, Default)]
 pub struct Condvar {
     waiting: Locked<WaitList>,

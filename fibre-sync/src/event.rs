@@ -71,6 +71,7 @@ fn wait_for(state: &Locked<State>, limit: Limit, passes: fn(&mut State) -> bool)
 /// ready.reset();
 /// assert!(!ready.try_wait());
 /// ```
+#[doc(alias("ManualResetEvent"))]
 #[derive(Debug, Default)]
 pub struct Event {
     state: Locked<State>,
@@ -188,6 +189,7 @@ impl Event {
 /// work.wait();
 /// assert!(!work.try_wait());
 /// ```
+#[doc(alias("AutoResetEvent"))]
 #[derive(Debug, Default)]
 pub struct AutoEvent {
     state: Locked<State>,

@@ -19,6 +19,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 /// let squares = fibre::spawn(|| TABLE[3]);
 /// assert_eq!((squares.join().unwrap(), TABLE.len()), (9, 10));
 /// ```
+#[doc(alias("lazy_static"))]
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceLock<T>,
     /// The closure, until the initialiser takes it.

@@ -46,6 +46,7 @@ use std::time::Duration;
 /// queue.lock().push(3);
 /// assert_eq!(queue.into_inner(), [1, 2, 3]);
 /// ```
+#[doc(alias("pthread_mutex_t", "lock"))]
 #[derive(Default)]
 pub struct Mutex<T: ?Sized, L: RawLock = DefaultLock> {
     lock: L,

@@ -33,6 +33,7 @@ use std::time::Duration;
 /// });
 /// assert!(START.is_completed());
 /// ```
+#[doc(alias("pthread_once", "call_once"))]
 pub struct Once {
     word: OnceWord,
 }

@@ -28,6 +28,7 @@ use std::time::Duration;
 /// assert_eq!(ANSWER.set(43), Err(43));
 /// assert_eq!(asked.join().unwrap(), 42);
 /// ```
+#[doc(alias("OnceCell"))]
 pub struct OnceLock<T> {
     once: Once,
     /// The value; it is there once the `Once` is complete.

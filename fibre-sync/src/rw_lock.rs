@@ -37,6 +37,7 @@ use std::time::Duration;
 /// });
 /// assert_eq!(*table.read(), [1, 2]);
 /// ```
+#[doc(alias("pthread_rwlock_t", "RWMutex", "shared_mutex"))]
 #[derive(Default)]
 pub struct RwLock<T: ?Sized> {
     raw: RawRwLock,

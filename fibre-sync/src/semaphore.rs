@@ -34,6 +34,7 @@ use std::time::Duration;
 /// permits.release();
 /// assert!(permits.try_acquire());
 /// ```
+#[doc(alias("sem_t", "sem_wait"))]
 #[derive(Debug, Default)]
 pub struct Semaphore {
     state: Locked<State>,

@@ -36,6 +36,7 @@ use std::time::Duration;
 /// }
 /// group.wait();
 /// ```
+#[doc(alias("CountDownLatch", "TaskTracker"))]
 #[derive(Debug, Default)]
 pub struct WaitGroup {
     state: Locked<State>,

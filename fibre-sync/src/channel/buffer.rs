@@ -20,7 +20,7 @@
 //! The buffer is used under a lock that is held for a few instructions only. So it neither
 //! allocates nor frees memory: its user does, outside of the lock.
 
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, needs_drop};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
@@ -82,8 +82,13 @@ impl<T> Ring<T> {
     /// Takes the oldest value.
     fn pop(&mut self) -> Option<T> {
         self.length = self.length.checked_sub(1)?;
+        let slot = &mut self.slots[self.head];
         // SAFETY: the first of the values, which is never taken again.
-        let value = unsafe { self.slots[self.head].assume_init_read() };
+        let value = unsafe { slot.assume_init_read() };
+        if needs_drop::<T>() {
+            // A search for stuck fibres would follow its references until another value comes.
+            *slot = MaybeUninit::zeroed();
+        }
         self.head += 1;
         if self.head == self.slots.len() {
             self.head = 0;

@@ -78,6 +78,7 @@ use std::sync::Arc;
 ///     assert!(receiver.iter().eq(0..10));
 /// });
 /// ```
+#[doc(alias("mpsc", "mpmc", "sync_channel", "chan"))]
 #[must_use]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let channel = Arc::new(Channel::new(capacity));
@@ -92,6 +93,7 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 /// (0..1000).for_each(|i| sender.send(i).unwrap());
 /// assert_eq!(receiver.try_iter().count(), 1000);
 /// ```
+#[doc(alias("mpsc", "unbounded_channel"))]
 #[must_use]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     bounded(usize::MAX)
@@ -107,6 +109,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 /// assert_eq!(receiver.recv(), Ok(2));
 /// assert!(other.join().unwrap());
 /// ```
+#[doc(alias("chan", "unbuffered"))]
 #[must_use]
 pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
     bounded(0)

@@ -77,6 +77,13 @@ use std::time::{Duration, Instant};
 /// # Panics
 ///
 /// With the panic of `body`, or the first one of a fibre.
+#[doc(alias(
+    "JoinSet",
+    "errgroup",
+    "nursery",
+    "TaskGroup",
+    "structured concurrency"
+))]
 pub fn group<'env, T, E, R>(
     body: impl for<'scope> FnOnce(&Group<'scope, 'env, T, E>) -> Result<R, E>,
 ) -> Result<R, GroupError<E>>
@@ -88,6 +95,7 @@ where
 }
 
 /// The settings of a group; made by [`Group::builder`].
+#[doc(alias("JoinSet", "errgroup"))]
 #[derive(Debug, Clone, Default)]
 pub struct GroupBuilder {
     /// The most fibres at once.

@@ -113,6 +113,7 @@ impl SupervisorBuilder {
 /// The fibres of a group that [keeps going](GroupBuilder::keep_going): starts them, and takes their
 /// results. It has the methods of a [`Group`]: its results say what the fibres have returned, or
 /// how they have failed; those below start fibres, or look at what is in the results.
+#[doc(alias("supervision", "SupervisorScope"))]
 pub struct Supervisor<'scope, 'env: 'scope, T, E>(Group<'scope, 'env, Result<T, FibreError<E>>, E>);
 
 impl<T, E> fmt::Debug for Supervisor<'_, '_, T, E> {

@@ -111,6 +111,7 @@ pub fn within(limit: impl Into<Limit>) -> SelectLimit {
 /// # Panics
 ///
 /// If no arm is left that can be chosen, and nothing says what to do then.
+#[doc(alias("alt", "choose", "select_biased"))]
 #[macro_export]
 macro_rules! select {
     (biased; $($input:tt)+) => {
