@@ -5,10 +5,11 @@
 //! the error goes to the caller, and its *next* accept waits first: until this runtime closes a
 //! descriptor, or, as foreign code may close one, for a time that doubles from 1 ms to 100 ms.
 
+use crate::descriptor::table::stand_in;
 use crate::timeout::{Clock, Timeout, earlier, origin};
 use fibre_core::internal::Waiter;
 use fibre_core::sync::Framed;
-use fibre_core::{Cancelled, Left, Limit, WaitKind, WaitObject, cancellation_point};
+use fibre_core::{Cancelled, Left, Limit, WaitKind, WaitObject, cancellation_point, sleep_within};
 use fibre_sync::{ListWait, Locked, Node, Place, WaitList};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -52,11 +53,18 @@ impl Backoff {
         if failures == 0 {
             return Ok(());
         }
-        STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
         let end = earlier(
             Some(Instant::now() + pause_after(failures)),
             Clock::new(timeout).term().end,
         );
+        if stand_in(number).is_some() {
+            // Another host's descriptors, or another run's, say nothing about this one's.
+            let rest = end.map_or(Duration::ZERO, |end| {
+                end.saturating_duration_since(Instant::now())
+            });
+            return sleep_within(rest);
+        }
+        STARVED_COUNT.fetch_add(1, Ordering::SeqCst);
         let awaited = WaitObject::numbered(WaitKind::Io, number);
         let wait = ListWait::new(awaited, Limit::of(end));
         // SAFETY: the list is a static that nobody replaces.

@@ -17,6 +17,7 @@
 //! | `shut_down` | detects listeners that are shut down, which the kernel does not report |
 //! | `config` | the settings of each cluster |
 //! | `gate` | readiness of one direction, and the fibres that wait for it |
+//! | `simulated` | sockets that a test kit simulates |
 //! | `epoll` | one epoll instance, as the kernel has it |
 //! | `descriptor` | one slot for each descriptor's number: its owner, its users, its gates |
 //! | `retry` | yields and pauses between the tries of a call |
@@ -88,6 +89,9 @@ mod shut_down;
 #[cfg(not(loom))]
 pub mod signal;
 #[cfg(not(loom))]
+#[doc(hidden)]
+pub mod simulated;
+#[cfg(not(loom))]
 mod source;
 #[cfg(not(loom))]
 pub mod stdio;
@@ -101,6 +105,9 @@ mod transfer;
 pub use buffers::{BufferPool, PooledBuffer};
 #[cfg(not(loom))]
 pub use config::{IoChoices, Poller, UnknownPoller, io_settings};
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use descriptor::table::stand_in;
 #[cfg(not(loom))]
 pub use funnel::{Direction, Left};
 #[cfg(not(loom))]

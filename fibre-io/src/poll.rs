@@ -90,6 +90,17 @@ impl<'a> PollFd<'a> {
         read.into_iter().chain(write.map(|slot| &slot.write))
     }
 
+    /// Refuses a descriptor that stands in for a simulated socket: the kernel, which has answered
+    /// this, knows nothing of that. It says of every stand-in that it hangs up.
+    fn refuse_stand_in(&self, answer: PollFlags) -> io::Result<()> {
+        let hangs_up = answer.contains(PollFlags::HUP);
+        if hangs_up && self.slot().is_some_and(|slot| slot.simulated().is_some()) {
+            let words = "a simulated socket cannot be polled";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, words));
+        }
+        Ok(())
+    }
+
     /// Notes what the kernel has answered.
     fn note(&mut self, answer: PollFlags) {
         let told = Readiness::of(answer) & self.interest.and_unasked();
@@ -291,6 +302,7 @@ fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
     rustix::io::retry_on_intr(|| rustix::event::poll(&mut asked, Some(&AT_ONCE)))?;
     let answers: Vec<_> = asked.iter().map(KernelPollFd::revents).collect();
     for (one, answer) in fds.iter_mut().zip(answers) {
+        one.refuse_stand_in(answer)?;
         one.note(answer);
     }
     Ok(fds.iter().filter(|one| !one.readiness.is_empty()).count())
@@ -300,7 +312,9 @@ fn look(fds: &mut [PollFd<'_>]) -> io::Result<usize> {
 fn ask(one: &mut PollFd<'_>) -> io::Result<bool> {
     let mut asked = [KernelPollFd::from_borrowed_fd(one.fd, one.interest.flags())];
     rustix::io::retry_on_intr(|| rustix::event::poll(&mut asked, Some(&AT_ONCE)))?;
-    one.note(asked[0].revents());
+    let answer = asked[0].revents();
+    one.refuse_stand_in(answer)?;
+    one.note(answer);
     Ok(!one.readiness.is_empty())
 }
 

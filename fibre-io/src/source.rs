@@ -10,6 +10,7 @@ use crate::descriptor::table::Slot;
 use crate::funnel::{Direction, Left, Policy, Progress, TOLD, UNTOLD};
 use crate::gate::single::{Gate, Turn};
 use crate::poller::epoll_of_caller;
+use crate::simulated::Socket;
 use crate::timeout::Timeout;
 use fibre_core::internal::yield_point_cancellable;
 use fibre_core::is_forked_child;
@@ -17,6 +18,7 @@ use rustix::io::Errno;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 /// A non-blocking descriptor with its slot. Dropping it deregisters the descriptor and drops its
 /// holder; an owned descriptor is closed.
@@ -80,7 +82,17 @@ impl Source {
     /// When there is no descriptor left.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.duplicates.note();
-        Self::from_nonblocking(self.as_fd().try_clone_to_owned()?)
+        // The kernel's copy first: a simulated one that is not used would stay open.
+        let clone = Self::from_nonblocking(self.as_fd().try_clone_to_owned()?)?;
+        if let Some(socket) = self.simulated() {
+            clone.simulate(socket.duplicate()?);
+        }
+        Ok(clone)
+    }
+
+    /// Makes the descriptor the stand-in of a simulated socket.
+    pub(crate) fn simulate(&self, socket: Arc<dyn Socket>) {
+        self.slot.simulate(socket);
     }
 
     /// Gives the descriptor up, deregistered, and blocking again.
@@ -121,6 +133,34 @@ impl<F: AsFd> Source<F> {
             slot,
             duplicates,
         })
+    }
+
+    /// The simulated socket that the descriptor stands in for; `None`: it is the kernel's own.
+    #[inline]
+    pub(crate) fn simulated(&self) -> Option<Arc<dyn Socket>> {
+        if self.is_registered() {
+            return self.slot.simulated();
+        }
+        None
+    }
+
+    /// What comes of a call that the kernel has refused with `errno`: if the descriptor is a
+    /// stand-in, that which the simulated socket says. It tells of all that comes, so there may be
+    /// more.
+    ///
+    /// # Errors
+    ///
+    /// `errno`, or those of `call`.
+    #[cold]
+    pub(crate) fn refused<T>(
+        &self,
+        errno: Errno,
+        call: impl FnOnce(&dyn Socket) -> Result<T, Errno>,
+    ) -> Result<(T, Left), Errno> {
+        match self.simulated() {
+            Some(socket) => call(&*socket).map(|done| (done, Left::More)),
+            None => Err(errno),
+        }
     }
 
     /// The source, for code that may duplicate its descriptor.

@@ -246,6 +246,9 @@ fn send_piece<W: CopyTo + ?Sized>(
         // Not cached, or it is not known: the other way says what is wrong.
     }
     let (socket, timeout) = to.destination();
+    if socket.simulated().is_some() {
+        return Ok(None);
+    }
     socket.io(Direction::Write, timeout, |fd| {
         socket.keep_nonblocking();
         // `sendfile` moves the offset, also if it fails.
@@ -284,6 +287,7 @@ fn splice_what_is_there<W: CopyTo + ?Sized>(
     total: &mut u64,
 ) -> io::Result<Way> {
     let (reader, writer) = match way {
+        Way::Untried if is_simulated(source, to) => return Ok(Way::Closed),
         Way::Untried => match pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) {
             Ok(pipe) => pipe,
             Err(_) => return Ok(Way::Closed),
@@ -309,6 +313,11 @@ fn splice_what_is_there<W: CopyTo + ?Sized>(
             return Ok(Way::Closed);
         }
     }
+}
+
+/// Whether an end is a stand-in, which the kernel cannot copy from or to.
+fn is_simulated<W: CopyTo + ?Sized>(source: &Source, to: &W) -> bool {
+    source.simulated().is_some() || to.destination().0.simulated().is_some()
 }
 
 /// Empties the pipe, which has `count` bytes.

@@ -11,7 +11,9 @@ use crate::descriptor::owner::Ownership;
 use crate::descriptor::use_count::Users;
 use crate::epoll::Epoll;
 use crate::gate::single::Gate;
+use crate::simulated::{Gates, Socket};
 use fibre_core::sync::thread_mutex::Mutex;
+use std::mem;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -35,20 +37,46 @@ pub struct Slot {
     pub read: Gate,
     /// The number's owner.
     ownership: Ownership,
-    /// Whether `epoll` is set: a hint that spares the lock.
+    /// Whether `events` is set: a hint that spares the lock.
     registered: AtomicBool,
     /// The flags of a descriptor that is used by its number.
     pub known: KnownWord,
     /// Readiness to write, or being connected.
     pub write: Gate,
-    /// The epoll instance that the descriptor is registered with.
-    epoll: Mutex<Option<Arc<Epoll>>>,
+    /// What tells of the descriptor's events.
+    events: Mutex<Events>,
     /// The raw calls that have waited and are trying again.
     pub users: Users,
 }
 
+/// What tells of a descriptor's events: one of these, or nothing. They are no enum, as that would
+/// leave an old word where `None` has nothing, and a search for stuck fibres would follow it.
+#[derive(Debug, Default)]
+struct Events {
+    /// The epoll instance that it is registered with.
+    epoll: Option<Arc<Epoll>>,
+    /// The simulated socket that it stands in for. One word, so that slots stay as small as they
+    /// are.
+    simulated: Option<Box<Arc<dyn Socket>>>,
+}
+
 /// The slots, by descriptor.
 static TABLE: [OnceLock<Box<[Slot]>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
+
+/// The slots of numbers without owners. A slot that is moved there would bring old words of the
+/// stack where it has been made, in the gaps between its fields. They would stay for as long as
+/// the number has no owner, and a search for stuck fibres would follow them. So the memory is
+/// zeros, and what is not zero is set.
+fn free_slots() -> Box<[Slot]> {
+    let slots = Box::<[Slot]>::new_zeroed_slice(CHUNK);
+    // SAFETY: zeros are numbers, free locks, an empty list, and nothing that tells of events.
+    let slots = unsafe { slots.assume_init() };
+    for slot in &slots {
+        slot.read.reset();
+        slot.write.reset();
+    }
+    slots
+}
 
 /// Deregisters all descriptors of an instance that no poller will poll any more. Their waiters try
 /// again, which registers the descriptors elsewhere.
@@ -60,12 +88,20 @@ pub(crate) fn abandon(epoll: &Arc<Epoll>) {
         .for_each(|slot| slot.abandon(epoll));
 }
 
+/// The simulated socket that the descriptor of this number stands in for. `None`: it is no
+/// stand-in. For the test kit, which is told what fibres wait for by such numbers.
+#[doc(hidden)]
+#[must_use]
+pub fn stand_in(number: u32) -> Option<Arc<dyn Socket>> {
+    Slot::existing(RawFd::try_from(number).ok()?)?.simulated()
+}
+
 impl Slot {
     /// The slot of a descriptor; `None` if the number is out of bounds.
     pub fn of(fd: RawFd) -> Option<&'static Self> {
         let fd = usize::try_from(fd).ok()?;
         let chunk = TABLE.get(fd / CHUNK)?;
-        let slots = chunk.get_or_init(|| (0..CHUNK).map(|_| Self::default()).collect());
+        let slots = chunk.get_or_init(free_slots);
         slots.get(fd % CHUNK)
     }
 
@@ -206,43 +242,62 @@ impl Slot {
         confirm: impl FnOnce(&Epoll, u32) -> std::io::Result<()>,
         register: impl FnOnce(u32) -> std::io::Result<Arc<Epoll>>,
     ) -> std::io::Result<()> {
-        let mut epoll = self.epoll.lock();
+        let mut events = self.events.lock();
         // The present owner ends the registration, under this lock, before it goes.
         let Some(generation) = self.owner() else {
             return Ok(());
         };
-        match &*epoll {
-            Some(epoll) => confirm(epoll, generation),
-            None => {
-                *epoll = Some(register(generation)?);
-                self.registered.store(true, Ordering::Release);
-                Ok(())
-            }
+        if let Some(epoll) = &events.epoll {
+            return confirm(epoll, generation);
         }
+        if events.simulated.is_none() {
+            events.epoll = Some(register(generation)?);
+            self.registered.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Makes the owner's descriptor the stand-in of a simulated socket, which tells of its events
+    /// from now on.
+    pub(crate) fn simulate(&'static self, socket: Arc<dyn Socket>) {
+        socket.tells(Gates::new(&self.read, &self.write));
+        self.events.lock().simulated = Some(Box::new(socket));
+        self.registered.store(true, Ordering::Release);
+    }
+
+    /// The simulated socket that the descriptor stands in for, if it does.
+    #[cold]
+    pub fn simulated(&self) -> Option<Arc<dyn Socket>> {
+        self.events.lock().simulated.as_deref().cloned()
     }
 
     /// See [`abandon`].
     fn abandon(&self, dead: &Arc<Epoll>) {
-        let mut epoll = self.epoll.lock();
-        if epoll.as_ref().is_some_and(|epoll| Arc::ptr_eq(epoll, dead)) {
-            *epoll = None;
+        let mut events = self.events.lock();
+        let epoll = events.epoll.as_ref();
+        if epoll.is_some_and(|epoll| Arc::ptr_eq(epoll, dead)) {
+            events.epoll = None;
             self.registered.store(false, Ordering::Release);
-            drop(epoll);
+            drop(events);
             self.read.wake_all();
             self.write.wake_all();
         }
     }
 
-    /// Forgets the instance, and lets `deregister` take the descriptor out of it. This happens
-    /// while the owner changes: an onlooker that has the lock first registers the descriptor for
-    /// the owner that goes, and a later one registers nothing.
+    /// Forgets what tells of events: lets `deregister` take the descriptor out of its instance, or
+    /// closes the simulated socket. This happens while the owner changes: an onlooker that has the
+    /// lock first registers the descriptor for the owner that goes, and a later one registers
+    /// nothing.
     fn end_registration(&self, deregister: impl FnOnce(&Epoll)) {
-        let mut epoll = self.epoll.lock();
-        let instance = epoll.take();
+        let mut events = self.events.lock();
+        let ended = mem::take(&mut *events);
         self.registered.store(false, Ordering::Release);
-        drop(epoll);
-        if let Some(instance) = instance {
-            deregister(&instance);
+        drop(events);
+        if let Some(epoll) = ended.epoll {
+            deregister(&epoll);
+        }
+        if let Some(socket) = ended.simulated {
+            socket.close();
         }
     }
 }
@@ -262,6 +317,27 @@ mod tests {
         }
         assert!(Slot::of(last + 1).is_none() && Slot::of(RawFd::MAX).is_none());
         assert!(Slot::of(-1).is_none());
+    }
+
+    /// What is made of zeros is a slot as every other, and has zeros between its fields.
+    #[test]
+    fn free_slots_are_made_of_zeros() {
+        let slots = free_slots();
+        let made = |slot: &Slot| format!("{slot:?}");
+        assert_eq!(made(&slots[CHUNK - 1]), made(&Slot::default()));
+        let words = (&raw const slots[7]).cast::<u64>();
+        // SAFETY: a slot has so many words, and all were set to zero.
+        let word = |at| unsafe { words.add(at).read_volatile() };
+        let set: Vec<_> = (0..size_of::<Slot>() / 8)
+            .filter(|at| word(*at) != 0)
+            .collect();
+        assert_eq!(set.len(), 2, "only the gates' words are not zero: {set:?}");
+    }
+
+    /// A slot has two cache lines, so that numbers become places by a shift.
+    #[test]
+    fn a_slot_has_two_cache_lines() {
+        assert_eq!(size_of::<Slot>(), 128);
     }
 
     /// A new owner's descriptor is not taken for registered because an earlier one's was.

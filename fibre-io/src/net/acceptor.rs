@@ -10,8 +10,8 @@ use fibre_core::internal::{Waiter, spread_next_spawn};
 use fibre_core::{Arm, Entered, Left as LeftArm, cancellation_point, is_cancelled_error};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, Shutdown, SocketAddrAny, SocketFlags};
-use rustix::net::{acceptfrom_with, shutdown, sockopt};
+use rustix::net::{AddressFamily, Shutdown, SocketAddrAny, SocketFlags, SocketType};
+use rustix::net::{acceptfrom_with, shutdown, socket_with, sockopt};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -154,10 +154,32 @@ impl Acceptor {
                 Err(Errno::AGAIN) if self.is_unix && is_shut_down(fd) => {
                     return Err(Errno::INVAL);
                 }
-                Err(errno) => return Err(errno),
+                Err(Errno::AGAIN) => return Err(Errno::AGAIN),
+                Err(errno) => return self.accept_simulated(errno),
                 Ok(accepted) => return Ok((accepted, Left::More)),
             }
         }
+    }
+
+    /// Accepts on a simulated socket, after the kernel has refused that with `errno`: makes a
+    /// stand-in, which has no address, for the connection that [`note`](Self::note) takes.
+    #[cold]
+    fn accept_simulated(&self, errno: Errno) -> Result<(Accepted, Left), Errno> {
+        self.source.refused(errno, |socket| {
+            socket.accept()?;
+            let kind = SocketType::STREAM;
+            let stand_in = socket_with(AddressFamily::INET, kind, ACCEPTED, None)?;
+            Ok((stand_in, None))
+        })
+    }
+
+    /// Takes the connection that `stand_in` was made for, and returns its peer's address. `None`:
+    /// the kernel has accepted a peer without one.
+    #[cold]
+    fn take_simulated(&self, stand_in: &Source) -> Option<SocketAddrAny> {
+        let (socket, peer) = self.source.simulated()?.take_accepted()?;
+        stand_in.simulate(socket);
+        Some(peer.into())
     }
 
     /// Notes what has come of an accept, and makes a stream of the socket.
@@ -182,12 +204,18 @@ impl Acceptor {
         let (fd, address) = accepted?;
         // The fibre that will serve it.
         spread_next_spawn();
-        make(Source::made(fd)?, address)
+        let source = Source::made(fd)?;
+        let address = address.or_else(|| self.take_simulated(&source));
+        make(source, address)
     }
 
     /// Ends accepting on the socket, for all handles, and dismisses the clients in its queue.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
+        if let Some(socket) = self.source.simulated() {
+            // As below.
+            let _ = socket.shutdown(std::net::Shutdown::Both);
+        }
         // It fails if the socket does not listen, or no longer does; then there is nothing to stop.
         let _ = shutdown(&self.source, Shutdown::Both);
         self.source.close();
@@ -216,6 +244,9 @@ impl Acceptor {
 
     /// Takes the error that the socket has recorded.
     pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        if let Some(socket) = self.source.simulated() {
+            return Ok(socket.take_error().map(Into::into));
+        }
         Ok(sockopt::socket_error(&self.source)?.err().map(Into::into))
     }
 }
@@ -294,7 +325,7 @@ impl<T> Arm for Accepting<'_, T> {
     }
 
     fn is_from_outside(&self) -> bool {
-        true
+        self.acceptor.source.simulated().is_none()
     }
 
     fn woken(&mut self, token: u32) -> Option<io::Result<T>> {

@@ -2,13 +2,14 @@
 
 use super::Shutdown;
 use super::endpoint::{RECEIVE, SEND};
-use crate::funnel::Direction;
+use crate::funnel::{Direction, Left};
 use crate::gate::single::Gate;
 use crate::source::{Source, closed};
 use crate::task_turn::{Pollee, TaskTurn};
 use crate::transfer::{left, total, useful};
+use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, recv, send, sendmsg};
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::task::{Context, Poll};
 
@@ -121,8 +122,11 @@ impl<S: Connection> AsyncStream<S> {
         }
         let end = End(self.stream.source(), Direction::Read);
         self.reading.poll(&end, context.waker(), || {
-            let (count, _) = recv(end.0, &mut *buffer, RECEIVE)?;
-            Ok((count, left(count, buffer.len())))
+            match recv(end.0, &mut *buffer, RECEIVE) {
+                Ok((count, _)) => Ok((count, left(count, buffer.len()))),
+                Err(Errno::AGAIN) => Err(Errno::AGAIN),
+                Err(errno) => receive_simulated(end.0, errno, buffer),
+            }
         })
     }
 
@@ -142,9 +146,22 @@ impl<S: Connection> AsyncStream<S> {
         }
         let end = End(self.stream.source(), Direction::Read);
         self.reading.poll(&end, context.waker(), || {
-            let ((read, _), _) = recv(end.0, &mut *buffer, RECEIVE)?;
-            let count = read.len();
-            Ok((count, left(count, buffer.len())))
+            match recv(end.0, &mut *buffer, RECEIVE) {
+                Ok(((read, _), _)) => {
+                    let count = read.len();
+                    Ok((count, left(count, buffer.len())))
+                }
+                Err(Errno::AGAIN) => Err(Errno::AGAIN),
+                Err(errno) => {
+                    // A simulated socket takes initialised memory only.
+                    let mut bytes = vec![0; buffer.len()];
+                    let (count, left) = receive_simulated(end.0, errno, &mut bytes)?;
+                    for (place, byte) in buffer.iter_mut().zip(&bytes[..count]) {
+                        place.write(*byte);
+                    }
+                    Ok((count, left))
+                }
+            }
         })
     }
 
@@ -162,10 +179,12 @@ impl<S: Connection> AsyncStream<S> {
             return Poll::Ready(Ok(0));
         }
         let end = End(self.stream.source(), Direction::Write);
-        self.writing.poll(&end, context.waker(), || {
-            let count = send(end.0, buffer, SEND)?;
-            Ok((count, left(count, buffer.len())))
-        })
+        self.writing
+            .poll(&end, context.waker(), || match send(end.0, buffer, SEND) {
+                Ok(count) => Ok((count, left(count, buffer.len()))),
+                Err(Errno::AGAIN) => Err(Errno::AGAIN),
+                Err(errno) => send_simulated(end.0, errno, &[IoSlice::new(buffer)]),
+            })
     }
 
     /// [`poll_write`](Self::poll_write) from several buffers, one after the other.
@@ -184,8 +203,11 @@ impl<S: Connection> AsyncStream<S> {
         let buffers = &buffers[range];
         let end = End(self.stream.source(), Direction::Write);
         self.writing.poll(&end, context.waker(), || {
-            let count = sendmsg(end.0, buffers, &mut SendAncillaryBuffer::default(), SEND)?;
-            Ok((count, left(count, total(buffers))))
+            match sendmsg(end.0, buffers, &mut SendAncillaryBuffer::default(), SEND) {
+                Ok(count) => Ok((count, left(count, total(buffers)))),
+                Err(Errno::AGAIN) => Err(Errno::AGAIN),
+                Err(errno) => send_simulated(end.0, errno, buffers),
+            }
         })
     }
 
@@ -200,6 +222,28 @@ impl<S: Connection> AsyncStream<S> {
             done => done,
         }
     }
+}
+
+/// Receives on a simulated socket, after the kernel has refused that with `errno`.
+#[cold]
+fn receive_simulated(
+    source: &Source,
+    errno: Errno,
+    buffer: &mut [u8],
+) -> Result<(usize, Left), Errno> {
+    let slices = &mut [IoSliceMut::new(buffer)];
+    let ((count, _), left) = source.refused(errno, |socket| socket.receive(slices, false))?;
+    Ok((count, left))
+}
+
+/// Sends on a simulated socket, after the kernel has refused that with `errno`.
+#[cold]
+fn send_simulated(
+    source: &Source,
+    errno: Errno,
+    buffers: &[IoSlice<'_>],
+) -> Result<(usize, Left), Errno> {
+    source.refused(errno, |socket| socket.send(buffers, None))
 }
 
 #[cfg(feature = "futures-io")]

@@ -8,6 +8,7 @@
 
 use super::Shutdown;
 use crate::funnel::{Direction, Left};
+use crate::simulated::Socket;
 use crate::source::{PassOn, Source};
 use crate::timeout::{TimeLimit, Timeout};
 use crate::transfer::{left, total, useful};
@@ -36,6 +37,29 @@ pub(super) struct Endpoint {
     pub reading: TimeLimit,
     /// How long sending calls wait.
     pub writing: TimeLimit,
+}
+
+/// How many bytes a simulated socket has taken or given, or minus its error: one word, so that
+/// callers which the kernel serves keep no room for it.
+struct Told(isize);
+
+impl Told {
+    /// What has come of a call.
+    fn new(done: Result<(usize, Left), Errno>) -> Self {
+        match done {
+            Ok((count, _)) => Self(count as isize),
+            Err(errno) => Self(-(errno.raw_os_error() as isize)),
+        }
+    }
+
+    /// The bytes; there may be more.
+    #[inline(always)]
+    fn bytes(self) -> Result<(usize, Left), Errno> {
+        if self.0 < 0 {
+            return Err(Errno::from_raw_os_error(-self.0 as i32));
+        }
+        Ok((self.0 as usize, Left::More))
+    }
 }
 
 impl Endpoint {
@@ -95,12 +119,18 @@ impl Endpoint {
 
     /// Takes the error that the socket has recorded.
     pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        if let Some(socket) = self.source.simulated() {
+            return Ok(socket.take_error().map(Into::into));
+        }
         Ok(sockopt::socket_error(&self.source)?.err().map(Into::into))
     }
 
     /// Ends one direction or both, and makes its waiters try again. (The kernel reports most ends,
     /// but not that of the sending direction of a full Unix stream.)
     pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        if let Some(socket) = self.source.simulated() {
+            return Ok(socket.shutdown(how)?);
+        }
         let how = match how {
             Shutdown::Read => rustix::net::Shutdown::Read,
             Shutdown::Write => rustix::net::Shutdown::Write,
@@ -139,9 +169,10 @@ impl Endpoint {
         if buffer.is_empty() {
             return Ok(0);
         }
-        self.receiving(|fd| {
-            let (count, _) = recv(fd, &mut *buffer, RECEIVE)?;
-            Ok((count, left(count, buffer.len())))
+        self.receiving(|fd| match recv(fd, &mut *buffer, RECEIVE) {
+            Ok((count, _)) => Ok((count, left(count, buffer.len()))),
+            Err(Errno::AGAIN) => Err(Errno::AGAIN),
+            Err(errno) => self.read_simulated(errno, buffer).bytes(),
         })
     }
 
@@ -161,8 +192,15 @@ impl Endpoint {
             if wanted == 0 {
                 return Err(Errno::INVAL);
             }
-            let (count, _) = recv(fd, room, RECEIVE)?;
-            Ok(((buffer, count), left(count, wanted)))
+            match recv(fd, &mut *room, RECEIVE) {
+                Ok((count, _)) => Ok(((buffer, count), left(count, wanted))),
+                Err(Errno::AGAIN) => Err(Errno::AGAIN),
+                Err(errno) => {
+                    let slices = &mut [IoSliceMut::new(room)];
+                    let (count, left) = self.receive_simulated(errno, slices, false)?;
+                    Ok(((buffer, count), left))
+                }
+            }
         })
     }
 
@@ -182,7 +220,11 @@ impl Endpoint {
         let wanted = total(buffers);
         self.receiving(|fd| {
             let mut nothing = RecvAncillaryBuffer::default();
-            let got = recvmsg(fd, buffers, &mut nothing, RECEIVE)?;
+            let got = match recvmsg(fd, buffers, &mut nothing, RECEIVE) {
+                Ok(got) => got,
+                Err(Errno::AGAIN) => return Err(Errno::AGAIN),
+                Err(errno) => return self.receive_simulated(errno, buffers, false),
+            };
             let rest = if got.flags.contains(ReturnFlags::CTRUNC) {
                 Left::More
             } else {
@@ -199,8 +241,16 @@ impl Endpoint {
             return Ok(0);
         }
         self.sending(|fd| {
-            let count = send(fd, buffer, SEND)?;
-            Ok((count, left(count, buffer.len())))
+            let (count, wanted) = match send(fd, buffer, SEND) {
+                Ok(count) => (count, buffer.len()),
+                Err(Errno::AGAIN) => return Err(Errno::AGAIN),
+                // As if all had been wanted: there may be more.
+                Err(errno) => {
+                    let (count, _) = self.write_simulated(errno, buffer).bytes()?;
+                    (count, count)
+                }
+            };
+            Ok((count, left(count, wanted)))
         })
     }
 
@@ -235,23 +285,72 @@ impl Endpoint {
         let wanted = total(buffers);
         self.sending(|fd| {
             let mut nothing = SendAncillaryBuffer::default();
-            let count = sendmsg(fd, buffers, &mut nothing, SEND)?;
-            Ok((count, left(count, wanted)))
+            match sendmsg(fd, buffers, &mut nothing, SEND) {
+                Ok(count) => Ok((count, left(count, wanted))),
+                Err(Errno::AGAIN) => Err(Errno::AGAIN),
+                Err(errno) => self.send_simulated(errno, buffers),
+            }
         })
     }
 
     /// Receives a message, or looks at a stream's next bytes without taking them, depending on the
     /// flags. Afterwards there may be more: the same bytes, or other messages.
     pub(super) fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
-        self.receiving(|fd| {
-            let (count, _) = recv(fd, &mut *buffer, flags | RECEIVE)?;
-            Ok((count, Left::More))
+        self.receiving(|fd| match recv(fd, &mut *buffer, flags | RECEIVE) {
+            Ok((count, _)) => Ok((count, Left::More)),
+            Err(Errno::AGAIN) => Err(Errno::AGAIN),
+            Err(errno) => {
+                let peeks = flags.contains(RecvFlags::PEEK);
+                self.receive_simulated(errno, &mut [IoSliceMut::new(buffer)], peeks)
+            }
         })
     }
 
     /// Sends a message.
     pub(super) fn send(&self, buffer: &[u8]) -> io::Result<usize> {
-        self.sending(|fd| Ok((send(fd, buffer, SEND)?, Left::More)))
+        self.sending(|fd| match send(fd, buffer, SEND) {
+            Ok(count) => Ok((count, Left::More)),
+            Err(Errno::AGAIN) => Err(Errno::AGAIN),
+            Err(errno) => self.send_simulated(errno, &[IoSlice::new(buffer)]),
+        })
+    }
+
+    /// Reads from a simulated socket, after the kernel has refused that with `errno`.
+    #[cold]
+    #[inline(never)]
+    fn read_simulated(&self, errno: Errno, buffer: &mut [u8]) -> Told {
+        Told::new(self.receive_simulated(errno, &mut [IoSliceMut::new(buffer)], false))
+    }
+
+    /// [`read_simulated`](Self::read_simulated) for writing.
+    #[cold]
+    #[inline(never)]
+    fn write_simulated(&self, errno: Errno, buffer: &[u8]) -> Told {
+        Told::new(self.send_simulated(errno, &[IoSlice::new(buffer)]))
+    }
+
+    /// Receives on a simulated socket, after the kernel has refused that with `errno`.
+    #[cold]
+    pub(super) fn receive_simulated(
+        &self,
+        errno: Errno,
+        buffers: &mut [IoSliceMut<'_>],
+        peeks: bool,
+    ) -> Result<(usize, Left), Errno> {
+        let receive = |socket: &dyn Socket| socket.receive(buffers, peeks);
+        let ((count, _), left) = self.source.refused(errno, receive)?;
+        Ok((count, left))
+    }
+
+    /// Sends on a simulated socket, after the kernel has refused that with `errno`.
+    #[cold]
+    pub(super) fn send_simulated(
+        &self,
+        errno: Errno,
+        buffers: &[IoSlice<'_>],
+    ) -> Result<(usize, Left), Errno> {
+        self.source
+            .refused(errno, |socket| socket.send(buffers, None))
     }
 }
 

@@ -90,9 +90,10 @@ pub use tcp_listener::{
 pub use tcp_stream::TcpStream;
 pub use udp::UdpSocket;
 
+use crate::source::Source;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketFlags, SocketType, socket_with};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// A new non-blocking socket of a kind for addresses of this family.
 fn internet_socket(address: &SocketAddr, kind: SocketType) -> io::Result<OwnedFd> {
@@ -125,8 +126,19 @@ fn to_std(address: &SocketAddrAny) -> io::Result<SocketAddr> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not an internet address"))
 }
 
+/// The internet address that a socket has.
+fn address_of(socket: &Source) -> io::Result<SocketAddr> {
+    match socket.simulated() {
+        Some(socket) => Ok(socket.local_address()),
+        None => to_std(&rustix::net::getsockname(socket)?),
+    }
+}
+
 /// The internet address that a socket is connected to.
-fn peer_of(socket: impl AsFd) -> io::Result<SocketAddr> {
+fn peer_of(socket: &Source) -> io::Result<SocketAddr> {
+    if let Some(socket) = socket.simulated() {
+        return Ok(socket.peer_address()?);
+    }
     rustix::net::getpeername(socket)?
         .as_ref()
         .map_or_else(|| Err(io::ErrorKind::NotConnected.into()), to_std)

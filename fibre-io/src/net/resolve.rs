@@ -6,6 +6,7 @@
 //! parsed in place, without allocating anything. `std::net::ToSocketAddrs` does both in one call
 //! and does not say which. Hence this trait of the same name, shape and implementations.
 
+use crate::simulated::network_of_caller;
 use fibre_core::internal::blocking_lookup;
 use fibre_core::{Builder, JoinHandle, Limit, cancellation_point};
 use std::io;
@@ -67,6 +68,11 @@ impl Resolved {
 
     /// Looks a name up.
     fn named(host: &str, port: u16) -> io::Result<Self> {
+        if let Some(network) = network_of_caller() {
+            let found = network.resolve(host)?.into_iter();
+            let found: Vec<_> = found.map(|ip| SocketAddr::new(ip, port)).collect();
+            return Ok(Self(Found::Named(found.into_iter())));
+        }
         blocking_lookup(|| std_net::ToSocketAddrs::to_socket_addrs(&(host, port)))
             .map(|found| Self(Found::Named(found)))
     }

@@ -241,6 +241,7 @@ impl Server {
 /// # Errors
 ///
 /// As for [`Server::serve`].
+#[doc(alias("ListenAndServe", "accept loop"))]
 pub fn serve<L, F>(listener: L, token: &CancelToken, handler: F) -> io::Result<()>
 where
     L: Listener,

@@ -3,12 +3,16 @@
 use super::acceptor::{Accepting, Acceptor, BACKLOG, Next, accept_arm};
 use super::handles::{close_listener, handle};
 use super::kinds::expect_tcp;
-use super::{SocketAddr, TcpStream, ToSocketAddrs, each_address, internet_socket, to_std};
+use super::{
+    SocketAddr, TcpStream, ToSocketAddrs, address_of, each_address, internet_socket, to_std,
+};
+use crate::simulated::{Carries, Network, network_of_caller};
 use crate::timeout::Timeout;
 use rustix::net::{SocketAddrAny, SocketType, sockopt};
 use std::io;
 use std::net as std_net;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A TCP socket that accepts connections. See [`std::net::TcpListener`].
@@ -118,10 +122,29 @@ impl TcpListenerBuilder {
         if self.nodelay {
             sockopt::set_tcp_nodelay(&socket, true)?;
         }
+        if let Some(network) = network_of_caller() {
+            return self.bind_simulated(&*network, socket, address);
+        }
         rustix::net::bind(&socket, address)?;
         let backlog = i32::try_from(self.backlog).unwrap_or(i32::MAX);
         rustix::net::listen(&socket, backlog)?;
         let end = Acceptor::made(socket)?;
+        Ok(TcpListener { end })
+    }
+
+    /// Binds a simulated socket, and listens; `stand_in` stands in for it.
+    #[cold]
+    fn bind_simulated(
+        &self,
+        network: &dyn Network,
+        stand_in: OwnedFd,
+        address: &SocketAddr,
+    ) -> io::Result<TcpListener> {
+        let socket = network.socket(Carries::Bytes, address)?;
+        let end = Acceptor::made(stand_in)?;
+        end.source.simulate(Arc::clone(&socket));
+        socket.bind(address)?;
+        socket.listen(self.backlog)?;
         Ok(TcpListener { end })
     }
 }
@@ -268,7 +291,7 @@ impl TcpListener {
     ///
     /// Those of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        to_std(&rustix::net::getsockname(&self.end)?)
+        address_of(&self.end.source)
     }
 
     /// How many routers the packets of accepted connections may pass (`IP_TTL`).

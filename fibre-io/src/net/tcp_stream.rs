@@ -5,10 +5,11 @@ use super::endpoint::Endpoint;
 use super::handles::{close, handle, limits, stream};
 use super::kinds::expect_tcp;
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
-use super::{Shutdown, SocketAddr, ToSocketAddrs, each_address, internet_socket, to_std};
+use super::{Shutdown, SocketAddr, ToSocketAddrs, address_of, each_address, internet_socket};
 use crate::copy::{CopyFrom, CopyTo, Duplex, Origin};
 use crate::forward::{reads_as_reference, writes_as_reference};
 use crate::funnel::{Direction, Left};
+use crate::simulated::{Carries, Network, network_of_caller};
 use crate::source::Source;
 use crate::timeout::{Timeout, not_zero};
 use fibre_core::cancellation_point;
@@ -17,6 +18,7 @@ use rustix::net::{RecvFlags, SocketType, sockopt};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net as std_net;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A TCP connection. See [`std::net::TcpStream`]; `&TcpStream` reads and writes, too, so
@@ -155,6 +157,9 @@ impl TcpStream {
         end: Option<Instant>,
     ) -> io::Result<Self> {
         let timeout = end.map_or(Timeout::Endless, Timeout::Until);
+        if let Some(network) = network_of_caller() {
+            return Self::connect_simulated(&*network, source, address, timeout);
+        }
         let mut begun = false;
         let connect = |fd: BorrowedFd<'_>| {
             if begun {
@@ -170,13 +175,29 @@ impl TcpStream {
         Ok(Self::from_source(source))
     }
 
+    /// Connects a simulated socket; `source` stands in for it.
+    #[cold]
+    fn connect_simulated(
+        network: &dyn Network,
+        source: Source,
+        address: &SocketAddr,
+        timeout: Timeout<'_>,
+    ) -> io::Result<Self> {
+        let socket = network.socket(Carries::Bytes, address)?;
+        source.simulate(Arc::clone(&socket));
+        source.io(Direction::Write, timeout, |_| {
+            Ok((socket.connect(address)?, Left::More))
+        })?;
+        Ok(Self::from_source(source))
+    }
+
     /// The address of the other end.
     ///
     /// # Errors
     ///
     /// Those of `getpeername`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        super::peer_of(&self.end)
+        super::peer_of(&self.end.source)
     }
 
     /// The address of this end.
@@ -185,7 +206,7 @@ impl TcpStream {
     ///
     /// Those of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        to_std(&rustix::net::getsockname(&self.end)?)
+        address_of(&self.end.source)
     }
 
     /// Reads into a buffer from `take`, which is called when there may be something to read. The
@@ -270,6 +291,9 @@ impl TcpStream {
     ///
     /// Those of `setsockopt`.
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
+        if let Some(socket) = self.end.source.simulated() {
+            socket.resets_at_close(linger == Some(Duration::ZERO));
+        }
         Ok(sockopt::set_socket_linger(&self.end, linger)?)
     }
 

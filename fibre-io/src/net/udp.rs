@@ -4,13 +4,18 @@ use super::endpoint::{Endpoint, RECEIVE, SEND};
 use super::handles::{close, handle, limits};
 use super::kinds::expect_any;
 use super::{
-    Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, each_address, internet_socket, peer_of, to_std,
+    Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, address_of, each_address, internet_socket,
+    peer_of, to_std,
 };
 use crate::funnel::{Direction, Left};
+use crate::simulated::{Carries, Network, network_of_caller};
+use crate::source::Source;
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketType, recvfrom, sendto, sockopt};
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net as std_net;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A UDP socket. See [`std::net::UdpSocket`].
@@ -55,11 +60,24 @@ impl UdpSocket {
     /// Those of the system calls, for the last address tried.
     pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
         each_address(addresses, |address| {
+            if let Some(network) = network_of_caller() {
+                return Self::bind_simulated(&*network, &address);
+            }
             let socket = internet_socket(&address, SocketType::DGRAM)?;
             rustix::net::bind(&socket, &address)?;
             let end = Endpoint::from_nonblocking(socket)?;
             Ok(Self { end })
         })
+    }
+
+    /// Binds a simulated socket. The stand-in is one of TCP: the kernel would let one of UDP wait.
+    #[cold]
+    fn bind_simulated(network: &dyn Network, address: &SocketAddr) -> io::Result<Self> {
+        let socket = network.socket(Carries::Datagrams, address)?;
+        let end = Endpoint::new(Source::made(internet_socket(address, SocketType::STREAM)?)?);
+        end.source.simulate(Arc::clone(&socket));
+        socket.bind(address)?;
+        Ok(Self { end })
     }
 
     /// Sets the address that [`send`](Self::send) sends to: the first one that works. From now on
@@ -71,7 +89,11 @@ impl UdpSocket {
     /// Those of `connect`, for the last address tried.
     pub fn connect(&self, addresses: impl ToSocketAddrs) -> io::Result<()> {
         each_address(addresses, |address| {
-            Ok(rustix::net::connect(&self.end, &address)?)
+            let connected = match self.end.source.simulated() {
+                Some(socket) => socket.connect(&address),
+                None => rustix::net::connect(&self.end, &address),
+            };
+            Ok(connected?)
         })
     }
 
@@ -97,10 +119,18 @@ impl UdpSocket {
 
     /// The common part of [`recv_from`](Self::recv_from) and [`peek_from`](Self::peek_from).
     fn receive_from(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
-        let (length, from) = self.end.receiving(|fd| {
-            let (length, _, from) = recvfrom(fd, &mut *buffer, flags)?;
-            Ok(((length, from), Left::More))
-        })?;
+        let (length, from) = self
+            .end
+            .receiving(|fd| match recvfrom(fd, &mut *buffer, flags) {
+                Ok((length, _, from)) => Ok(((length, from), Left::More)),
+                Err(Errno::AGAIN) => Err(Errno::AGAIN),
+                Err(errno) => self.end.source.refused(errno, |socket| {
+                    let peeks = flags.contains(RecvFlags::PEEK);
+                    let slices = &mut [IoSliceMut::new(buffer)];
+                    let (length, from) = socket.receive(slices, peeks)?;
+                    Ok((length, from.map(Into::into)))
+                }),
+            })?;
         let from = from.ok_or(io::ErrorKind::InvalidData)?;
         Ok((length, to_std(&from)?))
     }
@@ -117,7 +147,13 @@ impl UdpSocket {
             return Err(io::Error::new(kind, "no address to send to"));
         };
         self.end
-            .sending(|fd| Ok((sendto(fd, buffer, SEND, &address)?, Left::More)))
+            .sending(|fd| match sendto(fd, buffer, SEND, &address) {
+                Ok(length) => Ok((length, Left::More)),
+                Err(Errno::AGAIN) => Err(Errno::AGAIN),
+                Err(errno) => self.end.source.refused(errno, |socket| {
+                    socket.send(&[IoSlice::new(buffer)], Some(&address))
+                }),
+            })
     }
 
     /// Waits for a datagram from the connected address. Bytes that do not fit are lost. Blocks the
@@ -157,7 +193,7 @@ impl UdpSocket {
     ///
     /// Those of `getpeername`; `NotConnected`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        peer_of(&self.end)
+        peer_of(&self.end.source)
     }
 
     /// The address that the socket is bound to.
@@ -166,7 +202,7 @@ impl UdpSocket {
     ///
     /// Those of `getsockname`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        to_std(&rustix::net::getsockname(&self.end)?)
+        address_of(&self.end.source)
     }
 }
 

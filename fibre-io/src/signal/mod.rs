@@ -40,6 +40,7 @@ use std::time::{Duration, Instant};
 /// assert_eq!(fibre.join().unwrap()?, SIGUSR2);
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[doc(alias("ctrl_c", "signal.Notify", "sigwait"))]
 #[derive(Debug)]
 pub struct Signals {
     /// The signals, in the order of looking at them.
