@@ -57,6 +57,7 @@ pub enum Format {
 ///
 /// The writer's; [`Unsupported`](io::ErrorKind::Unsupported) in a forked child; and if a fibre
 /// calls and no thread can be started to look.
+#[doc(alias("backtrace", "goroutine", "jstack"))]
 pub fn dump(output: &mut impl Write, format: Format) -> io::Result<()> {
     let (content, _) = content(format)?;
     output.write_all(content.as_bytes())?;

@@ -86,7 +86,10 @@ mod watch;
 pub use self::{
     begin::begin_with_first_cluster,
     dump::{Format, content, content_of, dump},
-    metrics::{Metrics, add_exposition, exposition, metrics},
+    metrics::{Metrics, metrics},
     sample::stuck::{Stuck, StuckCounts, stuck},
     trace::write_trace,
 };
+
+#[cfg(all(feature = "metrics", not(loom)))]
+pub use self::metrics::{add_exposition, exposition};

@@ -10,19 +10,28 @@
 //! client, which may be slow or hostile, [`server`] is the thread behind `FIBRE_METRICS`, and
 //! [`pages`] makes its pages for people.
 //! [`schedtrace`] writes the lines of `FIBRE_SCHEDTRACE`, and [`start`] starts what the environment
-//! asks for.
+//! asks for. Without the feature `metrics`, [`server`] only says that there is none, and what it
+//! needs is left out, with what that needs of other crates.
 
+#[cfg(feature = "metrics")]
 mod connection;
+#[cfg(feature = "metrics")]
 mod exposition;
+#[cfg(feature = "metrics")]
 mod fork;
+#[cfg(feature = "metrics")]
 mod pages;
+#[cfg(feature = "metrics")]
 mod plain_text;
+#[cfg(feature = "metrics")]
 mod request;
 mod schedtrace;
+#[cfg_attr(not(feature = "metrics"), path = "no_server.rs")]
 mod server;
 pub(crate) mod start;
 mod text;
 
+#[cfg(feature = "metrics")]
 pub use self::exposition::{add_exposition, exposition};
 
 use crate::sample::stuck::StuckCounts;

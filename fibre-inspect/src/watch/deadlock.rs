@@ -18,8 +18,10 @@
 //!   left in the process that could run. (This ignores memory that other processes share.)
 //!
 //! Looks come once a second, and later if one took long, so that the clusters stand still for a
-//! two-hundredth of the time at most. When no processor has been busy for some looks, nothing can
-//! change, and the next look comes only when one is.
+//! two-hundredth of the time at most. When no processor has been busy for some looks, no fibre can
+//! change anything, and the next look comes only when one is. But if nothing except threads of the
+//! program keeps all fibres from waiting for ever, these may come to rest without any fibre: then
+//! looks go on, with pauses that double up to about a minute.
 
 use super::outside::{self, Still};
 use super::searches::Searches;
@@ -48,6 +50,9 @@ const REST: u32 = 200;
 
 /// Looks at a process at rest before there is none until a processor is busy.
 const LOOKS_AT_REST: u32 = 3;
+
+/// How often the pause between looks doubles while a process at rest waits for threads.
+const DOUBLINGS: u32 = 6;
 
 /// Fibres that may come between the count and the standstill.
 const MORE: usize = 4096;
@@ -146,8 +151,10 @@ impl Look {
 struct Suspicion {
     /// The cycles, each beginning with its lowest number.
     cycles: Vec<Vec<Identity>>,
-    /// All waits, and the threads that wait, if nothing could end any of them.
-    all: Option<(Vec<Identity>, Still)>,
+    /// All waits, if nothing could end any of them, except threads of the program.
+    all: Option<Vec<Identity>>,
+    /// These threads, if they wait, too.
+    threads: Option<Still>,
 }
 
 impl Suspicion {
@@ -168,15 +175,22 @@ impl Suspicion {
             && !look.waits.is_empty()
             && look.waits.len() == look.live
             && !look.waits.iter().any(can_end);
-        let all = is_over.then(|| still(&look.processors)).flatten();
+        let all = is_over.then(|| {
+            let mut waits: Vec<_> = look.waits.iter().map(Wait::identity).collect();
+            waits.sort_unstable_by_key(|(id, ..)| *id);
+            waits
+        });
         Self {
             cycles: cycles.collect(),
-            all: all.map(|threads| {
-                let mut waits: Vec<_> = look.waits.iter().map(Wait::identity).collect();
-                waits.sort_unstable_by_key(|(id, ..)| *id);
-                (waits, threads)
-            }),
+            threads: all.as_ref().and_then(|_| still(&look.processors)),
+            all,
         }
+    }
+
+    /// Whether all fibres wait for ever, unless a thread of the program ends a wait.
+    fn is_up_to_threads(&self) -> bool {
+        // A cycle says more.
+        self.all.is_some() && self.cycles.is_empty()
     }
 }
 
@@ -203,6 +217,13 @@ pub(crate) struct Deadlocks {
     /// How many looks in a row have found the process as it was at the one before, and what the
     /// processors had done by the last one.
     at_rest: (u32, Option<u64>),
+    /// Whether the last look has found that a thread of the program may still end a wait, and
+    /// nothing else.
+    threads_run: bool,
+    /// By how many doublings the next pause between looks at a process at rest is longer.
+    doublings: u32,
+    /// Whether the next look may tell, and is not to be put off.
+    may_tell: bool,
     /// The searches for stuck fibres.
     searches: Searches,
 }
@@ -215,14 +236,32 @@ impl Deadlocks {
             told: HashSet::new(),
             due: Instant::now() + LONG,
             at_rest: (0, None),
+            threads_run: false,
+            doublings: 0,
+            may_tell: false,
             searches: Searches::new(),
         }
     }
 
     /// When the next look is due. `None`: not before a processor is busy.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let goes_on = self.at_rest.0 < LOOKS_AT_REST || self.searches.is_pending();
-        goes_on.then_some(self.due)
+        (!self.is_at_rest() || self.threads_run).then_some(self.due)
+    }
+
+    /// Whether fibres give no reason for another look. A processor that is busy again gives one,
+    /// so nobody should sleep through that.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.at_rest.0 >= LOOKS_AT_REST && !self.searches.is_pending()
+    }
+
+    /// How long to wait until the next look, unless this one took long.
+    fn next_pause(&mut self) -> Duration {
+        if std::mem::take(&mut self.may_tell) {
+            return LONG;
+        }
+        let doublings = if self.is_at_rest() { self.doublings } else { 0 };
+        self.doublings = (doublings + 1).min(DOUBLINGS);
+        LONG * (1 << doublings)
     }
 
     /// Notes that a processor may have been busy.
@@ -231,6 +270,7 @@ impl Deadlocks {
             self.due = Instant::now() + LONG;
         }
         self.at_rest.0 = 0;
+        self.threads_run = false;
     }
 
     /// Looks if that is due. Returns the reports of what is new.
@@ -265,7 +305,7 @@ impl Deadlocks {
         }
         let rests = before.is_some() && before == self.at_rest.1;
         self.at_rest = (if rests { self.at_rest.0 + 1 } else { 0 }, services());
-        self.due = Instant::now() + LONG.max(took * REST);
+        self.due = Instant::now() + self.next_pause().max(took * REST);
         found.iter().filter_map(report).collect()
     }
 
@@ -290,13 +330,24 @@ impl Deadlocks {
             .filter(|cycle| self.told.insert(number(cycle)))
             .map(|cycle| Deadlock::Cycle(cycle.iter().map(|(id, ..)| *id).collect()))
             .collect();
-        if let Some(all) = now.all.as_ref()
-            && before.all.as_ref() == Some(all)
-            // The cycle says more.
-            && now.cycles.is_empty()
-            && self.told.insert(number(&all.0))
-        {
-            found.push(Deadlock::All);
+        let all = now.all.as_ref().filter(|_| now.is_up_to_threads());
+        let is_found = |all: &&Vec<Identity>| self.searches.has_found(all.iter().map(|it| it.0));
+        let untold = all
+            .filter(|all| !is_found(all))
+            .map(|all| number(all))
+            .filter(|all| !self.told.contains(all));
+        let rested = before.threads.is_some();
+        let rest = now.threads.is_some();
+        self.threads_run = untold.is_some();
+        match untold {
+            Some(all) if rest && before.threads == now.threads && before.all == now.all => {
+                self.told.insert(all);
+                self.threads_run = false;
+                found.push(Deadlock::All);
+            }
+            // The threads have come to rest. If they stay so, the next look tells.
+            Some(_) if rest && !rested => self.may_tell = true,
+            _ => {}
         }
         found
     }
@@ -411,6 +462,48 @@ mod tests {
         let mut still_young = with(1);
         still_young.waits[0].is_old = false;
         assert_eq!(told(&[young, still_young], &[None, None]), [[], []]);
+    }
+
+    #[test]
+    fn looks_go_on_as_long_as_only_threads_may_end_the_waits() {
+        let still = |turns| Some(vec![(10, turns)]);
+        let mut deadlocks = Deadlocks::new();
+        deadlocks.at_rest.0 = LOOKS_AT_REST;
+        assert_eq!(deadlocks.due(), None);
+        let mut look_at = |threads: Option<Still>| {
+            let found =
+                deadlocks.found(Suspicion::new(&look(&[wait(1, 1, None)]), &[], |_| threads));
+            let pause = deadlocks.next_pause().as_secs();
+            (found, deadlocks.due().map(|_| pause))
+        };
+        for pause in [1, 2, 4, 8, 16, 32, 64, 64] {
+            assert_eq!(look_at(None), (vec![], Some(pause)));
+        }
+        // The threads rest at that moment, and have run between the looks.
+        for (turns, pause) in [(1, 1), (2, 64), (3, 64)] {
+            assert_eq!(look_at(still(turns)), (vec![], Some(pause)));
+        }
+        assert_eq!(look_at(None), (vec![], Some(64)));
+        assert_eq!(look_at(still(4)), (vec![], Some(1)));
+        assert_eq!(look_at(still(4)), (vec![Deadlock::All], None));
+        assert_eq!(look_at(still(4)), (vec![], None));
+        // Until a processor is busy, which the watch waits for.
+        assert!(deadlocks.is_at_rest());
+        deadlocks.note_busy();
+        assert!(!deadlocks.is_at_rest());
+        assert_eq!(deadlocks.next_pause(), LONG);
+    }
+
+    #[test]
+    fn what_a_search_has_told_is_not_told_again() {
+        let mut deadlocks = Deadlocks::new();
+        deadlocks.searches.note_found([1]);
+        let all = || look(&[wait(1, 1, None)]);
+        for _ in 0..2 {
+            let suspicion = Suspicion::new(&all(), &[], |_| Some(vec![(10, 5)]));
+            assert_eq!(deadlocks.found(suspicion), []);
+            assert!(!deadlocks.threads_run);
+        }
     }
 
     #[test]

@@ -108,6 +108,13 @@ impl Watch {
         }
     }
 
+    /// Whether all has been at rest for so long that only a processor which is busy again gives
+    /// reason to look soon.
+    fn is_at_rest(&self) -> bool {
+        let deadlocks = self.deadlocks.as_ref();
+        deadlocks.is_none_or(|(all, _)| all.is_at_rest())
+    }
+
     /// Waits until the next look.
     fn wait(&mut self, busy: bool) {
         if let Some((deadlocks, _)) = &mut self.deadlocks
@@ -120,7 +127,7 @@ impl Watch {
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         if busy {
             thread::park_timeout(left.map_or(self.step, |left| left.min(self.step)));
-        } else if self.hogs.is_some() || left.is_none() {
+        } else if self.hogs.is_some() || self.is_at_rest() {
             let called = sleep_until_busy(left);
             if let Some((deadlocks, _)) = &mut self.deadlocks
                 && called

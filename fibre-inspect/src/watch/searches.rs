@@ -168,6 +168,12 @@ impl Searches {
         self.told.extend(fibres);
     }
 
+    /// Notes that a search has told these fibres.
+    #[cfg(test)]
+    pub(super) fn note_found(&mut self, fibres: impl IntoIterator<Item = u64>) {
+        self.found.extend(fibres);
+    }
+
     /// Whether a search has told all of these fibres.
     pub(super) fn has_found(&self, fibres: impl IntoIterator<Item = u64>) -> bool {
         fibres.into_iter().all(|fibre| self.found.contains(&fibre))

@@ -64,9 +64,11 @@ impl fmt::Display for Stuck {
 /// from all fibres that can go on, threads, their registers, and static data, to all memory that
 /// these lead to. Fibres that refer to each other, or to the same memory, come as one set. What
 /// looks like a reference counts as one, so the list may lack fibres; also those that somebody
-/// could cancel. But the end of a cluster, which cancels all of its fibres, does not count: a fibre
-/// that waits for nothing else is in the list. Blocks of memory are known where glibc's `malloc` is
-/// the allocator; another one is an error. See `docs/INSIDE.md`.
+/// could cancel. Old words are the commonest reason: a frame keeps what ended fibres have left on
+/// its stack, most of all in builds without optimisation. A cluster that wipes its stacks
+/// (`FIBRE_WIPE_STACKS=1`) has fewer of them. But the end of a cluster, which cancels all of its
+/// fibres, does not count: a fibre that waits for nothing else is in the list. Blocks of memory are
+/// known where glibc's `malloc` is the allocator; another one is an error. See `docs/INSIDE.md`.
 ///
 /// References are words that point into memory, at addresses that are multiples of eight. A program
 /// that keeps its only reference in another form has fibres in the list that it can still wake. So
@@ -111,6 +113,7 @@ impl fmt::Display for Stuck {
 /// again. [`Unsupported`](io::ErrorKind::Unsupported) if the program has another handler of
 /// SIGPROF; if the allocator is not glibc's `malloc`; in a forked child; and in a build for a
 /// sanitizer, which keeps references where nobody finds them.
+#[doc(alias("goroutineleak", "leak"))]
 pub fn stuck() -> io::Result<Vec<Stuck>> {
     above_callers_words(search)
 }
