@@ -75,7 +75,8 @@ impl Builder {
         }
     }
 
-    /// What the choices follow from, those of the schedule and those of the runtime. Default: 0.
+    /// What the choices follow from, those of the schedule, of the runtime and of the network.
+    /// Default: 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self

@@ -1,6 +1,6 @@
 //! What is said of a run that has failed.
 
-use crate::stage::{Stage, Verdict};
+use crate::stage::{Stage, Verdict, words_of};
 use fibre_core::{Cluster, waits};
 use fibre_inspect::content_of;
 use std::any::Any;
@@ -35,11 +35,10 @@ impl Failure {
     }
 
     /// The closure has returned, and left fibres behind.
-    pub(crate) fn leak(cluster: &Cluster, dumps: bool) -> Self {
-        let count = cluster.live();
+    pub(crate) fn leak(count: usize, stage: &Stage, cluster: &Cluster, dumps: bool) -> Self {
         let fibres = if count == 1 { "fibre" } else { "fibres" };
         let words = format!("leak: {count} {fibres} still live at the end of the test");
-        Self::seen(words, cluster, dumps)
+        Self::seen(words, stage, cluster, dumps)
     }
 
     /// The run has been ended by the stage. `None`: it has come to its end.
@@ -85,7 +84,7 @@ impl Failure {
         };
         let kind = without_numbers(&words);
         let words = format!("{words}, at {:?}", stage.elapsed());
-        let mut failure = Self::seen(words, cluster, dumps);
+        let mut failure = Self::seen(words, stage, cluster, dumps);
         failure.kind = kind;
         failure.is_out_of_control = is_out_of_control;
         Some(failure)
@@ -93,7 +92,7 @@ impl Failure {
 
     /// A failure with these words, and with the fibres that wait now; with `dumps`, their stacks,
     /// too.
-    fn seen(mut words: String, cluster: &Cluster, dumps: bool) -> Self {
+    fn seen(mut words: String, stage: &Stage, cluster: &Cluster, dumps: bool) -> Self {
         let kind = without_numbers(&words);
         let waiting = waits();
         for waiting in waiting
@@ -105,7 +104,10 @@ impl Failure {
             if let Some(name) = &waiting.name {
                 let _ = write!(words, " ({name:?})");
             }
-            let _ = write!(words, " waits for {}", waiting.awaited);
+            if let Some(host) = stage.host_of(waiting.id) {
+                let _ = write!(words, " of host {host}");
+            }
+            let _ = write!(words, " waits for {}", words_of(waiting.awaited));
             if let Some(owner) = waiting.owner {
                 let _ = write!(words, ", held by {owner}");
             }

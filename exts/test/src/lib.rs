@@ -53,9 +53,55 @@
 //! What the C library's `getrandom` returns follows from the seed, and with it the order of std's
 //! `HashMap`, and the crates getrandom, rand and uuid.
 //!
+//! # Network
+//!
+//! [`Sim::host`] makes a host: fibres that have an address, a name and a network in memory. What
+//! they do with `TcpListener`, `TcpStream` and `UdpSocket` of `fibre::net` stays in the run; their
+//! waits are part of it, and their time-outs are of its time. [`Sim::link`] says what lies between
+//! two hosts, and [`Sim::after`] what becomes of it later.
+//!
+//! ```
+//! use fibre::net::{TcpListener, TcpStream};
+//! use std::io::{Read, Write};
+//! use std::time::Duration;
+//!
+//! fibre_test::run(|sim| {
+//!     let (bank, app) = (sim.host("bank"), sim.host("app"));
+//!     let second = Duration::from_secs(1);
+//!     sim.link("app", "bank").latency(second..second);
+//!     sim.after(3 * second).partition("app", "bank").heal_after(60 * second);
+//!     bank.run(|| {
+//!         let (mut stream, _) = TcpListener::bind("0.0.0.0:5432")?.accept()?;
+//!         fibre::sleep(Duration::from_secs(2));
+//!         stream.write_all(b"100")
+//!     });
+//!     sim.settle();
+//!     let balance = app.run(|| {
+//!         let mut balance = String::new();
+//!         TcpStream::connect("bank:5432")?.read_to_string(&mut balance)?;
+//!         std::io::Result::Ok(balance)
+//!     });
+//!     assert_eq!(balance.join().unwrap().unwrap(), "100");
+//!     assert!(sim.now() > Duration::from_secs(63)); // it was sent again
+//! });
+//! ```
+//!
+//! Linux is the model of connections: resets, half-open ones, when pieces and handshakes are sent
+//! again and when they are given up. Acknowledgements take no time and are not lost. A link without
+//! latency carries at once; there is no bandwidth. All chance follows from the seed, and each link
+//! has its own, so what goes over one does not change the luck of another, nor does the schedule. A
+//! failed run is made shorter over the network that it was found with. All that happens is part of
+//! the run's number. Hosts end with the test: their fibres are no leak.
+//!
+//! Not simulated, and therefore [not under control](#what-is-not-under-control): Unix sockets,
+//! pipes, sockets of std, `fibre::io::poll` and `ready_arm` (an error says so), IPv6, groups and
+//! broadcasts of UDP, `SO_REUSEPORT` and keep-alives. A descriptor that is taken out of its object
+//! stands for nothing. Hosts do not crash yet, and have no disks.
+//!
 //! # What is not under control
 //!
-//! A wait for something outside ends the run, and says who waits for what: input and output, calls
+//! A wait for something outside ends the run, and says who waits for what: the kernel's input and
+//! output, which fibres without a host have and files and pipes of all; calls
 //! that block a thread ([`blocking`](fibre_core::blocking())), other clusters, other threads that
 //! wake fibres. Not noticed is what a fibre reads from outside without waiting: files (also
 //! `/dev/urandom`), addresses, numbers of threads and fibres, what `Instant` shows when a run
@@ -70,12 +116,13 @@
 //! | `random` | numbers that follow from a seed |
 //! | `schedule` | which of the ready fibres runs next |
 //! | `trace` | what a run has done so far, in one number |
+//! | `network` | hosts, links, and what is under way between them |
 //! | `invariants` | what holds always, and what happens sometimes |
 //! | `stage` | directs the processor: time, choices, the run's end |
 //! | `clock`, `entropy` | the clock of the fibres; their random bytes |
 //! | `failure` | what is said of a failed run |
 //! | `replay` | the variable that repeats one |
-//! | `simulation`, `once` | what a test does with its run; one run |
+//! | `simulation`, `hosts`, `once` | what a test does with its run and its hosts; one run |
 //! | `repeat`, `builder` | what is done about a failed run; many runs |
 //! | `macros` | what the attribute makes calls of |
 
@@ -85,9 +132,11 @@ mod builder;
 mod clock;
 mod entropy;
 mod failure;
+mod hosts;
 mod invariants;
 #[doc(hidden)]
 pub mod macros;
+mod network;
 mod once;
 mod random;
 mod repeat;
@@ -98,6 +147,7 @@ mod stage;
 mod trace;
 
 pub use builder::{Builder, Report};
+pub use hosts::{Host, Later, Link, Planned};
 pub use repeat::FailedRun;
 pub use schedule::Schedule;
 pub use simulation::Sim;

@@ -7,6 +7,7 @@ use crate::schedule::account::Account;
 use crate::schedule::picker::Picker;
 use crate::simulation::Sim;
 use crate::stage::{RunKind, Stage, Verdict};
+use fibre_core::internal::switch_off;
 use fibre_core::{Cluster, JoinHandle};
 use fibre_sync::selection::parts::ask_directors;
 use std::sync::Arc;
@@ -16,6 +17,10 @@ use std::time::Duration;
 /// How long the fibres of a failed run are given to end once they have been cancelled, in the time
 /// of the machine.
 const CANCEL: Duration = Duration::from_millis(200);
+
+/// The same for the fibres of hosts, which end with a test that has not failed. Even on a slow
+/// machine nothing is to be left behind.
+const SWITCH_OFF: Duration = Duration::from_secs(10);
 
 /// What a test does.
 pub(crate) type Test = Arc<dyn Fn(&Sim) + Send + Sync>;
@@ -73,8 +78,13 @@ pub(crate) fn run_once(settings: Settings, picker: Picker, test: &Test) -> Outco
     let (hash, switches) = (stage.hash(), stage.switches());
     let mut root = Some(root);
     let failure = Failure::of(verdict, &stage, &cluster, settings.dumps())
-        .or_else(|| end(root.take()?, &cluster, settings));
-    stop(cluster, failure.is_some(), settings.allows_leaks);
+        .or_else(|| end(root.take()?, &cluster, &stage, settings));
+    let limit = match stage.live_on_hosts() {
+        _ if failure.is_some() || settings.allows_leaks => Some(CANCEL),
+        0 => None,
+        _ => Some(SWITCH_OFF),
+    };
+    stop(cluster, limit);
     // One that was unwound by that is of no interest any more, and one that is stuck does not end.
     if verdict != Verdict::Stuck {
         drop(root.map(JoinHandle::join));
@@ -131,20 +141,29 @@ fn begin(cluster: &Cluster, stage: &Arc<Stage>, test: &Test) -> JoinHandle<()> {
 }
 
 /// Looks at what is left of a run that has come to its end.
-fn end(root: JoinHandle<()>, cluster: &Cluster, settings: Settings) -> Option<Failure> {
+fn end(
+    root: JoinHandle<()>,
+    cluster: &Cluster,
+    stage: &Stage,
+    settings: Settings,
+) -> Option<Failure> {
+    // Hosts end with the test.
+    let left = || cluster.live().saturating_sub(stage.live_on_hosts());
     match root.join() {
         Err(payload) => Some(Failure::panicked(payload)),
-        Ok(()) if settings.allows_leaks || cluster.live() == 0 => None,
-        Ok(()) => Some(Failure::leak(cluster, settings.dumps())),
+        Ok(()) if settings.allows_leaks => None,
+        Ok(()) => match left() {
+            0 => None,
+            left => Some(Failure::leak(left, stage, cluster, settings.dumps())),
+        },
     }
 }
 
-/// Ends the cluster; what is left in it unwinds.
-fn stop(cluster: Cluster, has_failed: bool, allows_leaks: bool) {
-    if has_failed || allows_leaks {
+/// Ends the cluster; what is left in it unwinds, for as long as `limit`. `None`: nothing is left.
+fn stop(cluster: Cluster, limit: Option<Duration>) {
+    match limit {
         // Standard error has been told of what is abandoned.
-        let _ = cluster.stop_within(Duration::ZERO, CANCEL);
-    } else {
-        cluster.stop();
+        Some(limit) => drop(switch_off(cluster, limit)),
+        None => cluster.stop(),
     }
 }

@@ -3,6 +3,7 @@
 use crate::stage::Stage;
 use fibre_core::sleep;
 use fibre_sync::Event;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,6 +104,27 @@ impl Sim {
         self.settle();
     }
 
+    /// A number of this range, which follows from the seed: for what a test does at random, such as
+    /// the moment of a fault. An empty range gives its start. Blocks nothing.
+    ///
+    /// ```
+    /// use fibre_test::Sim;
+    ///
+    /// Sim::builder().seeds(10).run(|sim| {
+    ///     let dice = sim.draw(1..7);
+    ///     assert!((1..7).contains(&dice));
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the caller is no fibre of this run.
+    #[must_use]
+    pub fn draw(&self, range: Range<u64>) -> u64 {
+        self.refuse_strangers();
+        self.0.with_network(|network| network.draw_noted(&range))
+    }
+
     /// Says what holds from now on, for as long as the run goes on: the run fails when a fibre
     /// gives way, waits or ends and `holds` returns `false`, or panics. It is called between two
     /// fibres, so it must not wait: it can read atomics, and take locks by `try_lock`. Blocks
@@ -154,8 +176,13 @@ impl Sim {
         self.0.invariants.sometimes(name.into(), happens);
     }
 
+    /// What it plays on.
+    pub(crate) fn stage(&self) -> &Arc<Stage> {
+        &self.0
+    }
+
     /// Panics if the caller is no fibre of this run.
-    fn refuse_strangers(&self) {
+    pub(crate) fn refuse_strangers(&self) {
         let is_ours = fibre_core::in_fibre() && self.0.is_callers();
         assert!(is_ours, "only a fibre of the run can wait for it");
     }

@@ -16,6 +16,7 @@
 //! thread takes it between two fibres, and running fibres for some instructions, without a switch.
 
 use crate::invariants::Invariants;
+use crate::network::Network;
 use crate::random::mix;
 use crate::schedule::account::Account;
 use crate::schedule::picker::{Left, Picker};
@@ -23,10 +24,12 @@ use crate::schedule::switches::Switches;
 use crate::trace::{Event, Trace};
 use fibre_core::internal::{Director, IdleAction, with_director};
 use fibre_core::{SwitchReason, WaitKind, WaitObject, name};
+use fibre_io::simulated::Socket;
+use fibre_io::stand_in;
 use fibre_sync::Event as Signal;
 use std::any::Any;
 use std::backtrace::Backtrace;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -85,6 +88,8 @@ pub(crate) struct Stage {
     noise: (u64, AtomicU64),
     pub(crate) invariants: Invariants,
     state: Mutex<State>,
+    /// The simulated network. Its lock is taken alone, or behind that of the state.
+    network: Mutex<Network>,
     /// Notified when the run is over.
     over: Condvar,
 }
@@ -110,6 +115,11 @@ struct State {
     settlers: VecDeque<Arc<Signal>>,
     /// Whether the running fibre gives way because it has been told to.
     told_to_give_way: bool,
+    /// The live fibres that are of hosts, and which hosts. A fibre is of the host of the one that
+    /// has started it.
+    on_hosts: HashMap<u64, usize>,
+    /// The host of the fibre that runs. When those are seen that it has started, it may have ended.
+    runs_on: Option<usize>,
     account: Account,
 }
 
@@ -133,8 +143,11 @@ impl Stage {
                 trace: Trace::default(),
                 settlers: VecDeque::new(),
                 told_to_give_way: false,
+                on_hosts: HashMap::new(),
+                runs_on: None,
                 account: Account::default(),
             }),
+            network: Mutex::new(Network::new(seed)),
             over: Condvar::new(),
         }
     }
@@ -152,6 +165,14 @@ impl Stage {
     /// Whether the calling thread is the processor of this run.
     pub(crate) fn is_callers(&self) -> bool {
         Self::of_caller(|stage| ptr::eq(stage, self)) == Some(true)
+    }
+
+    /// Panics if the calling thread is not the processor of this run.
+    pub(crate) fn refuse_others(&self) {
+        assert!(
+            self.is_callers(),
+            "fibre-test: hosts and links are of one run, and only its fibres can use them"
+        );
     }
 
     /// Calls `f` with the stage that the calling thread is the processor of, if it is one's.
@@ -216,6 +237,39 @@ impl Stage {
         }
     }
 
+    /// Calls the network, and tells those whom that concerns.
+    pub(crate) fn with_network<R>(&self, call: impl FnOnce(&mut Network) -> R) -> R {
+        let mut network = self.network();
+        network.set_now(self.elapsed.load(Ordering::Relaxed));
+        let called = call(&mut network);
+        let mut effects = network.take_effects();
+        drop(network);
+        let mut state = self.lock();
+        if state.plays() {
+            let notes = effects.notes.drain(..);
+            notes.for_each(|note| state.trace.note(Event::Network, note));
+        }
+        drop(state);
+        effects.wake();
+        called
+    }
+
+    /// The fibre with this number, and those that it starts, are of this host.
+    pub(crate) fn puts_on_host(&self, fibre: u64, host: usize) {
+        self.lock().on_hosts.insert(fibre, host);
+    }
+
+    /// How many live fibres are of hosts.
+    pub(crate) fn live_on_hosts(&self) -> usize {
+        self.lock().on_hosts.len()
+    }
+
+    /// The name of the host that a fibre is of.
+    pub(crate) fn host_of(&self, fibre: u64) -> Option<String> {
+        let host = *self.lock().on_hosts.get(&fibre)?;
+        Some(self.network().host_name(host).to_owned())
+    }
+
     /// The number of the run so far.
     pub(crate) fn hash(&self) -> u64 {
         self.lock().trace.hash()
@@ -229,6 +283,10 @@ impl Stage {
     /// How many switches there have been.
     pub(crate) fn switches(&self) -> u64 {
         self.switches.load(Ordering::Relaxed)
+    }
+
+    fn network(&self) -> MutexGuard<'_, Network> {
+        self.network.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fills a buffer with bytes that follow from the seed. Takes no lock, as what holds one may
@@ -267,18 +325,41 @@ impl Stage {
         }
     }
 
-    /// Makes the clock show this moment, if it comes.
-    fn pass_until(&self, state: &mut State, moment: Instant) {
+    /// What the clock shows at this moment, if it comes.
+    fn nanoseconds_at(&self, moment: Instant) -> u64 {
         // This thread's clock is this stage's.
         let wait = moment.saturating_duration_since(Instant::now());
         let wait = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX / 2);
-        let now = self.elapsed.load(Ordering::Relaxed).saturating_add(wait);
+        self.elapsed.load(Ordering::Relaxed).saturating_add(wait)
+    }
+
+    /// Makes the clock show this.
+    fn pass_until(&self, state: &mut State, now: u64) {
         self.elapsed.store(now, Ordering::Relaxed);
         state.trace.note(Event::Time, now);
     }
 }
 
 impl State {
+    /// Notes that the last fibre that ran has started those that are new among these.
+    fn note_new(&mut self, ready: &[u64]) {
+        if self.phase == Phase::Waiting {
+            // That of the test is known before it plays.
+            for &fibre in ready {
+                self.trace.place_of(fibre);
+            }
+        }
+        let Some(host) = self.runs_on else {
+            return;
+        };
+        for &fibre in ready {
+            if !self.trace.knows(fibre) {
+                // One that a host has started on another host is known already.
+                self.on_hosts.entry(fibre).or_insert(host);
+            }
+        }
+    }
+
     /// Whether the run goes on.
     fn plays(&self) -> bool {
         matches!(self.phase, Phase::Playing | Phase::Ending)
@@ -298,6 +379,7 @@ impl State {
 impl Director for Stage {
     fn choose(&self, ready: &[u64]) -> usize {
         let mut state = self.lock();
+        state.note_new(ready);
         if !state.plays() {
             return 0;
         }
@@ -312,6 +394,7 @@ impl Director for Stage {
             .map(|&fibre| state.trace.place_of(fibre))
             .collect();
         let chosen = state.picker.choose(&places);
+        state.runs_on = state.on_hosts.get(&ready[chosen]).copied();
         state.trace.note(Event::Ready, places.len() as u64);
         state.trace.note(Event::Chosen, places[chosen] as u64);
         chosen
@@ -346,11 +429,19 @@ impl Director for Stage {
     }
 
     fn left(&self, fibre: u64, reason: SwitchReason, awaited: Option<WaitObject>) {
-        if !self.lock().plays() {
+        let mut state = self.lock();
+        if reason == SwitchReason::Ends {
+            state.on_hosts.remove(&fibre);
+        }
+        let plays = state.plays();
+        drop(state);
+        if !plays {
             return;
         }
-        // Without the lock, as a check may read the time.
+        // Without the lock, as a check may read the time, and a socket asks the network.
         let broken = self.invariants.broken();
+        let tells = self.kind == RunKind::Tells;
+        let object = awaited.filter(|_| tells).map(words_of);
         let mut state = self.lock();
         let told = std::mem::take(&mut state.told_to_give_way);
         let place = state.trace.place_of(fibre);
@@ -360,8 +451,10 @@ impl Director for Stage {
             _ => Left::Stopped,
         };
         state.picker.left(place, left);
-        if self.kind == RunKind::Tells {
-            state.account.left(place, fibre, reason, awaited);
+        if tells {
+            let host = state.on_hosts.get(&fibre);
+            let host = host.map(|&host| self.network().host_name(host).to_owned());
+            state.account.left(place, (fibre, host), reason, object);
         }
         let kind = awaited.map_or(0, |awaited| awaited.kind() as u64);
         state.trace.note(Event::Left, (reason as u64) << 8 | kind);
@@ -371,7 +464,7 @@ impl Director for Stage {
         if reason == SwitchReason::Moves {
             return self.finish(state, Verdict::Moved(fibre));
         }
-        if let Some(awaited) = awaited.filter(|awaited| is_outside(awaited.kind())) {
+        if let Some(awaited) = awaited.filter(|&awaited| is_outside(awaited)) {
             self.finish(state, Verdict::Outside(fibre, awaited));
         }
     }
@@ -389,15 +482,28 @@ impl Director for Stage {
         if let Phase::Waiting | Phase::Over(_) = state.phase {
             return IdleAction::Sleeps;
         }
+        let due = self.network().next_due();
+        let now = self.elapsed.load(Ordering::Relaxed);
+        if due.is_some_and(|due| due <= now) {
+            drop(state);
+            self.with_network(Network::fire);
+            return IdleAction::Looks;
+        }
         if let Some(signal) = state.settlers.pop_front() {
             drop(state);
             signal.set();
             return IdleAction::Looks;
         }
-        match next {
+        let timer = next.map(|moment| self.nanoseconds_at(moment));
+        // The network first: a call that gives up at this moment finds what comes now.
+        match timer.into_iter().chain(due).min() {
             _ if state.phase == Phase::Ending => self.finish(state, Verdict::Done),
             Some(moment) => {
                 self.pass_until(&mut state, moment);
+                drop(state);
+                if due == Some(moment) {
+                    self.with_network(Network::fire);
+                }
                 return IdleAction::Looks;
             }
             None => self.finish(state, Verdict::Deadlock),
@@ -407,7 +513,24 @@ impl Director for Stage {
 }
 
 /// Whether the kit cannot know when such a wait ends.
-fn is_outside(kind: WaitKind) -> bool {
-    use WaitKind::{Blocking, Cluster, Io, SelectOutside};
-    matches!(kind, Io | SelectOutside | Blocking | Cluster)
+fn is_outside(awaited: WaitObject) -> bool {
+    match awaited.kind() {
+        WaitKind::SelectOutside | WaitKind::Blocking | WaitKind::Cluster => true,
+        WaitKind::Io => socket_of(awaited).is_none(),
+        _ => false,
+    }
+}
+
+/// The simulated socket that a fibre waits for, if it is one.
+fn socket_of(awaited: WaitObject) -> Option<Arc<dyn Socket>> {
+    let is_io = awaited.kind() == WaitKind::Io;
+    awaited.number().filter(|_| is_io).and_then(stand_in)
+}
+
+/// What a fibre waits for, in words. Not under the locks of the stage.
+pub(crate) fn words_of(awaited: WaitObject) -> String {
+    match socket_of(awaited) {
+        Some(socket) => socket.to_string(),
+        None => awaited.to_string(),
+    }
 }

@@ -22,6 +22,11 @@ impl Trace {
         *self.places.entry(fibre).or_insert(next)
     }
 
+    /// Whether the fibre with this number has been ready.
+    pub(crate) fn knows(&self, fibre: u64) -> bool {
+        self.places.contains_key(&fibre)
+    }
+
     /// Notes an event: its kind, and what belongs to it.
     pub(crate) fn note(&mut self, kind: Event, data: u64) {
         let data = mix(data ^ mix(kind as u64));
@@ -47,6 +52,8 @@ pub(crate) enum Event {
     Time = 4,
     /// The runtime has drawn this number.
     Drawn = 5,
+    /// Something has happened in the network.
+    Network = 6,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What is said of the switches of a run: the fibre, its step, and the place in the program.
 
 use super::switches::{Switch, Switches};
-use fibre_core::{SwitchReason, WaitObject};
+use fibre_core::SwitchReason;
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -34,6 +34,8 @@ pub(crate) struct Account {
 struct Known {
     id: Option<u64>,
     name: Option<String>,
+    /// The host that it is of.
+    host: Option<String>,
     /// How often it has left its stack.
     steps: u64,
     /// Its stack where it gives way, to be shown.
@@ -46,7 +48,8 @@ struct Known {
 #[derive(Debug)]
 enum Place {
     Stack(Backtrace),
-    Waits(WaitObject),
+    /// For this.
+    Waits(String),
     Ends,
 }
 
@@ -61,16 +64,18 @@ impl Account {
         self.fibres.entry(fibre).or_default().stack = Some(stack);
     }
 
-    /// The fibre has left its stack.
+    /// The fibre with this number, which is of this host, has left its stack, to wait for that.
     pub(crate) fn left(
         &mut self,
         fibre: usize,
-        id: u64,
+        (id, host): (u64, Option<String>),
         reason: SwitchReason,
-        awaited: Option<WaitObject>,
+        awaited: Option<String>,
     ) {
         let known = self.fibres.entry(fibre).or_default();
         known.id = Some(id);
+        // One that ends is of none any more.
+        known.host = host.or(known.host.take());
         known.steps += 1;
         let place = match (known.stack.take(), awaited) {
             (Some(stack), _) => Place::Stack(stack),
@@ -118,9 +123,11 @@ impl Account {
         let known = self.fibres.get(&fibre);
         let name = known.and_then(|known| known.name.as_ref());
         let name = name.map_or(String::new(), |name| format!(" ({name:?})"));
+        let host = known.and_then(|known| known.host.as_ref());
+        let host = host.map_or(String::new(), |host| format!(" of host {host}"));
         match known.and_then(|known| known.id) {
-            Some(id) => format!("fibre {id}{name}"),
-            None => format!("the run's fibre {fibre}{name}"),
+            Some(id) => format!("fibre {id}{name}{host}"),
+            None => format!("the run's fibre {fibre}{name}{host}"),
         }
     }
 }
@@ -172,12 +179,22 @@ mod tests {
     fn a_switch_is_told_with_what_is_known() {
         let mut account = Account::default();
         account.runs(0, Some("bank".to_owned()));
-        account.left(0, 17, SwitchReason::Ends, None);
-        let switches = Switches::parse("0.1-2").unwrap();
+        let host = Some("app".to_owned());
+        account.left(0, (17, host), SwitchReason::Yields, None);
+        account.left(0, (17, None), SwitchReason::Ends, None);
+        let switches = Switches::parse("0.2-2").unwrap();
         let list = account.list(&switches);
         assert_eq!(
             list,
-            "\n  fibre 17 (\"bank\") ends (step 1), and the run's fibre 2 runs"
+            "\n  fibre 17 (\"bank\") of host app ends (step 2), and the run's fibre 2 runs"
+        );
+        let socket = "the listener 0.0.0.0:80 of bank".to_owned();
+        account.left(2, (18, None), SwitchReason::Waits, Some(socket));
+        let list = account.list(&Switches::parse("2.1-0").unwrap());
+        assert_eq!(
+            list,
+            "\n  fibre 18 waits for the listener 0.0.0.0:80 of bank (step 1), and fibre 17 \
+             (\"bank\") of host app runs"
         );
         let many = Switches(vec![switches.0[0]; MOST_LISTED + 2]);
         assert!(account.list(&many).ends_with("\n  and 2 more"));

@@ -43,7 +43,7 @@ enum Kind {
 impl Schedule {
     /// The order of a cluster with one processor: a fibre goes on until it waits, yields or ends,
     /// and the one runs next that has been ready for longest. The same for all seeds, but for the
-    /// arm that a selection tries first. The default.
+    /// arm that a selection tries first, random bytes, and the chance of a network. The default.
     #[must_use]
     pub const fn in_order() -> Self {
         Self(Kind::InOrder)
@@ -96,7 +96,8 @@ impl Schedule {
     /// Most faults need at most two preemptions. The number of runs grows with the number of switch
     /// points to the power of `preemptions`, so tests for this are small. A fibre that yields by
     /// itself lets others go first, and another one than the next in order counts as a preemption.
-    /// The arm that a selection tries first follows from the seed, and is not varied.
+    /// The arm that a selection tries first follows from the seed, as a network's chance does, and
+    /// is not varied.
     ///
     /// Source: Musuvathi, Qadeer, "Iterative context bounding for systematic testing of
     /// multithreaded programs" (2007).

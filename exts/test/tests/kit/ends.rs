@@ -1,12 +1,13 @@
 //! How a run ends, and what is said if it fails.
 
+use crate::support::watched;
 use crate::{assert_says, failure};
 use fibre::net::UdpSocket;
 use fibre::sync::{Event, Mutex};
 use fibre_test::{Schedule, Sim};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -238,4 +239,33 @@ fn the_holder_of_a_mutex_is_named() {
         drop(guard);
     });
     assert_says(&text, &["deadlock", "waits for the mutex at"]);
+}
+
+/// A host ends with the test wherever its fibres wait, and at once: their calls that cannot fail,
+/// too, have no time of the machine's left to them.
+#[test]
+fn hosts_are_switched_off_at_once() {
+    static ENDED: AtomicU32 = AtomicU32::new(0);
+    struct Ends;
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            ENDED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    watched(|| {
+        let report = Sim::builder().seeds(100).run(|sim| {
+            let (host, never) = (sim.host("server"), Arc::new(Event::new()));
+            host.run(|| {
+                let _ends = Ends;
+                fibre::sleep(Duration::from_secs(3600));
+            });
+            host.run(move || {
+                let _ends = Ends;
+                never.wait();
+            });
+            sim.settle();
+        });
+        assert_eq!(report.runs(), 100);
+    });
+    assert_eq!(ENDED.load(Ordering::Relaxed), 200);
 }

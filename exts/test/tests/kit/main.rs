@@ -4,10 +4,16 @@
 //! * `ends`: how a run ends, and what is said if it fails;
 //! * `schedules`: which schedules find which faults;
 //! * `classics`: faults that other tools are shown by;
+//! * `objects`: every object of fibre, with time-outs and cancellation at the same moments;
 //! * `replays`: one seed, one run;
 //! * `entropy`: random bytes, and the order of hash maps;
 //! * `invariants`: what holds always, and what happens sometimes;
-//! * `attribute`: tests by `#[fibre_test::test]`.
+//! * `attribute`: tests by `#[fibre_test::test]`;
+//! * `network`, `network_links`, `network_datagrams`: hosts and what lies between them;
+//! * `network_halves`: connections with two sides that know different things, and hosts of another
+//!   run;
+//! * `network_bank`: a protocol over a bad network, and one that is wrong;
+//! * `network_runs`: what schedules, shortening and invariants have to do with a network.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,6 +26,13 @@ mod classics;
 mod ends;
 mod entropy;
 mod invariants;
+mod network;
+mod network_bank;
+mod network_datagrams;
+mod network_halves;
+mod network_links;
+mod network_runs;
+mod objects;
 mod replays;
 mod schedules;
 #[path = "../../../../tests/support/mod.rs"]

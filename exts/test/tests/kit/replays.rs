@@ -136,7 +136,7 @@ fn what_runs_leave_behind_is_found_out() {
 }
 
 /// What is printed behind `title`, as the variable's value.
-fn printed(output: &Output, title: &str) -> String {
+pub(crate) fn printed(output: &Output, title: &str) -> String {
     let errors = errors(output);
     let title = format!("{title}: FIBRE_TEST=");
     let line = errors.split(&title).nth(1).expect(&errors);

@@ -5,6 +5,7 @@
 //! | `pool`    | connections that are used again, by many fibres at once       |
 //! | `answers` | redirects, bodies, large texts both ways, TLS                 |
 //! | `ends`    | time-outs, cancellation, servers that break off               |
+//! | `partition` | servers that are out of reach for a while, simulated      |
 //! | `server`  | the server                                                    |
 
 #![allow(
@@ -15,6 +16,7 @@
 
 mod answers;
 mod ends;
+mod partition;
 mod pool;
 mod server;
 #[path = "../../../../tests/support/mod.rs"]
