@@ -2,7 +2,7 @@
 //! echo of std with a thread for each connection, and tiny_http with a thread for each request.
 //! The code of a server is the same in both; one process calls `fibre_libc::threads()` first.
 //!
-//! `cargo run --release -p fibre-libc --example servers [connections] [rounds]`
+//! `cargo run --release -p fibre-libc --example servers [connections] [rounds] [server]`
 //!
 //! Every answer is checked. It prints the CPU time of a request and the most memory, of the
 //! server's process.
@@ -38,7 +38,8 @@ fn main() {
         return;
     }
     let (connections, rounds) = (number(0, CONNECTIONS), number(1, ROUNDS));
-    for server in SERVERS {
+    let is_chosen = |server: &&str| words.get(2).is_none_or(|word| word == server);
+    for server in SERVERS.into_iter().filter(is_chosen) {
         let seen = THREADS.map(|threads| compare(server, threads, connections, rounds));
         assert_eq!(seen[0], seen[1], "the answers differ");
     }

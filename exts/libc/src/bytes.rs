@@ -20,14 +20,14 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn read(fd: c_int, bytes: *mut c_void, count: usize) -> isize {
+unsafe extern "C-unwind" fn read(fd: c_int, bytes: *mut c_void, count: usize) -> isize {
     on(fd, syscall!(SYS_read, fd, bytes, count), move |call| {
         read_bytes(fd, Vector::of(&buffer(bytes, count)), call, OnlyToWait)
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn readv(fd: c_int, buffers: *const libc::iovec, count: c_int) -> isize {
+unsafe extern "C-unwind" fn readv(fd: c_int, buffers: *const libc::iovec, count: c_int) -> isize {
     on(fd, syscall!(SYS_readv, fd, buffers, count), move |call| {
         // SAFETY: the caller's buffers.
         let vector = unsafe { Vector::new::<Trusted>(buffers, count) }?;
@@ -36,7 +36,7 @@ unsafe extern "C" fn readv(fd: c_int, buffers: *const libc::iovec, count: c_int)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
+unsafe extern "C-unwind" fn write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
     on(fd, syscall!(SYS_write, fd, bytes, count), move |call| {
         let whole = buffer(bytes, count);
         write_bytes(fd, Vector::of(&whole), call, OnlyToWait, |_| ())
@@ -44,7 +44,7 @@ unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: usize) -> isi
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn writev(fd: c_int, buffers: *const libc::iovec, count: c_int) -> isize {
+unsafe extern "C-unwind" fn writev(fd: c_int, buffers: *const libc::iovec, count: c_int) -> isize {
     on(fd, syscall!(SYS_writev, fd, buffers, count), move |call| {
         // SAFETY: the caller's buffers.
         let vector = unsafe { Vector::new::<Trusted>(buffers, count) }?;
@@ -53,13 +53,18 @@ unsafe extern "C" fn writev(fd: c_int, buffers: *const libc::iovec, count: c_int
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn recv(fd: c_int, bytes: *mut c_void, count: usize, flags: c_int) -> isize {
+unsafe extern "C-unwind" fn recv(
+    fd: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    flags: c_int,
+) -> isize {
     // SAFETY: the caller's buffer.
     unsafe { recvfrom(fd, bytes, count, flags, ptr::null_mut(), ptr::null_mut()) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn recvfrom(
+unsafe extern "C-unwind" fn recvfrom(
     fd: c_int,
     bytes: *mut c_void,
     count: usize,
@@ -75,7 +80,7 @@ unsafe extern "C" fn recvfrom(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
+unsafe extern "C-unwind" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
     on(fd, syscall!(SYS_recvmsg, fd, message, flags), move |call| {
         // SAFETY: the caller's message.
         let whole = unsafe { Vector::of_message::<Trusted>(message) }?;
@@ -86,13 +91,18 @@ unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn send(fd: c_int, bytes: *const c_void, count: usize, flags: c_int) -> isize {
+unsafe extern "C-unwind" fn send(
+    fd: c_int,
+    bytes: *const c_void,
+    count: usize,
+    flags: c_int,
+) -> isize {
     // SAFETY: the caller's buffer.
     unsafe { sendto(fd, bytes, count, flags, ptr::null(), 0) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sendto(
+unsafe extern "C-unwind" fn sendto(
     fd: c_int,
     bytes: *const c_void,
     count: usize,
@@ -116,7 +126,11 @@ unsafe extern "C" fn sendto(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
+unsafe extern "C-unwind" fn sendmsg(
+    fd: c_int,
+    message: *const libc::msghdr,
+    flags: c_int,
+) -> isize {
     on(fd, syscall!(SYS_sendmsg, fd, message, flags), move |call| {
         // SAFETY: the caller's message.
         let whole = unsafe { Vector::of_message::<Trusted>(message) }?;
@@ -156,14 +170,19 @@ unsafe fn leads_to_unix(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __read_chk(fd: c_int, bytes: *mut c_void, count: usize, room: usize) -> isize {
+unsafe extern "C-unwind" fn __read_chk(
+    fd: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    room: usize,
+) -> isize {
     check(count, room);
     // SAFETY: the caller's buffer.
     unsafe { read(fd, bytes, count) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __recv_chk(
+unsafe extern "C-unwind" fn __recv_chk(
     fd: c_int,
     bytes: *mut c_void,
     count: usize,
@@ -176,7 +195,7 @@ unsafe extern "C" fn __recv_chk(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __recvfrom_chk(
+unsafe extern "C-unwind" fn __recvfrom_chk(
     fd: c_int,
     bytes: *mut c_void,
     count: usize,

@@ -1,7 +1,9 @@
 //! What becomes of numbers: closing, duplicating, pipes, flags; and bytes from one descriptor to
 //! another.
 
-use crate::entry::{finish, is_noted, is_open, is_ours, note, on, plain, stand_in};
+use crate::entry::{
+    cancellation_point, finish, is_noted, is_open, is_ours, note, on, plain, stand_in,
+};
 use fibre_io::posix::memory::Trusted;
 use fibre_io::posix::numbers::{
     close_by, control, device_control, duplicated, duplicated_in_place, replaced,
@@ -16,8 +18,11 @@ use rustix::io::Errno;
 use std::ffi::{c_int, c_uint, c_ulong};
 
 #[unsafe(no_mangle)]
-extern "C" fn close(fd: c_int) -> c_int {
+extern "C-unwind" fn close(fd: c_int) -> c_int {
     let call = syscall!(SYS_close, fd);
+    if is_open() {
+        cancellation_point();
+    }
     // Descriptors of fibre's own objects are closed by these.
     if is_noted(fd) && note(|| known(borrow(fd))).has(Known::RAW) {
         finish(note(|| close_by(fd, call)))
@@ -76,7 +81,7 @@ unsafe extern "C" fn pipe2(ends: *mut c_int, flags: c_int) -> c_int {
 /// `fcntl`. Its third argument, a number or a pointer, comes in the same register as if it were
 /// declared.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
+unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
     let call = syscall!(SYS_fcntl, fd, command, argument as usize);
     let without_wait = match command {
         libc::F_SETLKW => Some(libc::F_SETLK),
@@ -84,17 +89,20 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_ulong) -> c_in
         _ => None,
     };
     match without_wait {
-        Some(now) if is_ours(fd) => stand_in(|| match call.with(1, now).here() {
-            Err(Errno::AGAIN | Errno::ACCESS) => Ok(patiently(|| call.here())?),
-            done => Ok::<_, Failure>(done?),
-        }),
+        Some(now) if is_ours(fd) => {
+            cancellation_point();
+            stand_in(|| match call.with(1, now).here() {
+                Err(Errno::AGAIN | Errno::ACCESS) => Ok(patiently(|| call.here())?),
+                done => Ok::<_, Failure>(done?),
+            })
+        }
         None if is_noted(fd) => finish(note(|| control(fd, command, argument))),
         _ => plain(call),
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
+unsafe extern "C-unwind" fn fcntl64(fd: c_int, command: c_int, argument: c_ulong) -> c_int {
     // SAFETY: passed on.
     unsafe { fcntl(fd, command, argument) }
 }
@@ -112,7 +120,7 @@ unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: c_ulong) -> c_
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn splice(
+unsafe extern "C-unwind" fn splice(
     from: c_int,
     from_offset: *mut i64,
     to: c_int,
@@ -126,7 +134,7 @@ unsafe extern "C" fn splice(
 
 /// What C programs call [`sendfile64`].
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sendfile(
+unsafe extern "C-unwind" fn sendfile(
     out: c_int,
     file: c_int,
     offset: *mut libc::off_t,
@@ -137,7 +145,7 @@ unsafe extern "C" fn sendfile(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sendfile64(
+unsafe extern "C-unwind" fn sendfile64(
     out: c_int,
     file: c_int,
     offset: *mut libc::off_t,

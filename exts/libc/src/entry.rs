@@ -14,7 +14,8 @@ use fibre_io::posix::syscall::Syscall;
 use fibre_io::raw::{Failure, NUMBERS};
 use rustix::io::Errno;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
 
 /// The descriptors that are the system's for fibres that share their thread-locals: std holds a
 /// lock that knows its thread while it writes to the standard output.
@@ -73,6 +74,63 @@ pub(crate) fn threads_are_fibres() -> bool {
 pub(crate) fn makes_fibres() -> bool {
     let asked = MAKES_FIBRES.load(Ordering::Relaxed) && !has_plain_calls() && !is_forked_child();
     asked && (may_stand_in() || !in_fibre())
+}
+
+/// What is asked when a thread may have to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cancelling {
+    /// Whether it is to end.
+    Ask,
+    /// Whether it is to end, and if so, to end it.
+    End,
+}
+
+/// The function that knows which threads are to end; null before there has been one. Relaxed: the
+/// caller that is to end learns of its request after this was set.
+static ACT: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// Notes the function that knows which threads are to end.
+#[cfg_attr(
+    target_feature = "crt-static",
+    allow(dead_code, reason = "such a program has no `pthread_cancel` of ours")
+)]
+pub(crate) fn make_cancellation_points(act: fn(Cancelling) -> bool) {
+    ACT.store(act as *mut (), Ordering::Relaxed);
+}
+
+/// Asks that function.
+#[inline]
+fn cancelling(wish: Cancelling) -> bool {
+    let act = ACT.load(Ordering::Relaxed);
+    // SAFETY: what is there is such a function.
+    !act.is_null() && unsafe { std::mem::transmute::<*mut (), fn(Cancelling) -> bool>(act) }(wish)
+}
+
+/// Ends the calling thread, a fibre that the program has cancelled, if it is to end. No frame
+/// between C and this has anything to drop.
+#[inline]
+pub(crate) fn cancellation_point() {
+    let _ = cancelling(Cancelling::End);
+}
+
+/// The same after a wait that was cancelled, which it may have been by the request.
+pub(crate) fn cancellation_point_after_wait() {
+    learn();
+    cancellation_point();
+}
+
+/// Sees what came before the cancellation that the caller has seen: a wait that finds itself
+/// cancelled when it begins orders nothing.
+fn learn() {
+    fence(Ordering::Acquire);
+}
+
+/// Whether the next [`cancellation_point`] ends the calling thread, asked after a wait that was
+/// cancelled. In a stretch of plain calls that call ends nothing, and this does not know of it.
+#[inline]
+pub(crate) fn is_to_end() -> bool {
+    learn();
+    cancelling(Cancelling::Ask)
 }
 
 /// Whether a call on this number may leave the stack.
@@ -170,22 +228,43 @@ fn by_fibre<T: Returned>(
     call: Syscall,
     f: impl FnOnce(Syscall) -> Result<usize, Failure>,
 ) -> T {
+    cancellation_point();
     match is_shared(fd) || has_plain_calls() {
         true => plain(call),
         false => stand_in(|| f(call)),
     }
 }
 
-/// A call of a fibre, which may leave the stack. A success leaves the error number alone. What the
-/// runtime itself calls meanwhile is plain, as it may be in the midst of a wait.
+/// A call of a fibre that is a cancellation point, and may leave the stack. A success leaves the
+/// error number alone. What the runtime itself calls meanwhile is plain, as it may be in the midst
+/// of a wait.
 pub(crate) fn stand_in<T: Returned>(f: impl FnOnce() -> Result<usize, Failure>) -> T {
+    // Another failure may have come after the request.
+    stand_in_or(f, cancellation_point_after_wait)
+}
+
+/// The same for a call that is no cancellation point. Its callers may hold locks.
+pub(crate) fn stand_in_to_end<T: Returned>(f: impl FnOnce() -> Result<usize, Failure>) -> T {
+    stand_in_or(f, || ())
+}
+
+/// The same, with what a failure does first.
+fn stand_in_or<T: Returned>(
+    f: impl FnOnce() -> Result<usize, Failure>,
+    failed_first: impl FnOnce(),
+) -> T {
     let number = errno::get();
     match plain_calls(f) {
         Ok(word) => {
             errno::set(number);
             T::of(word)
         }
-        Err(Failure::Errno(error)) => failed(error),
-        Err(Failure::Cancelled) => failed(Errno::CANCELED),
+        Err(failure) => {
+            failed_first();
+            failed(match failure {
+                Failure::Errno(error) => error,
+                Failure::Cancelled => Errno::CANCELED,
+            })
+        }
     }
 }

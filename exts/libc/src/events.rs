@@ -5,7 +5,9 @@
 //! The instance is itself a descriptor, which is readable while it has events. So a call that finds
 //! none waits for that, and looks again.
 
-use crate::entry::{finish, is_ours, may_switch_as_thread, plain, stand_in};
+use crate::entry::{
+    cancellation_point, finish, is_ours, is_to_end, may_switch_as_thread, plain, stand_in,
+};
 use fibre_core::shield;
 use fibre_io::posix::memory::{Memory, Trusted, duration};
 use fibre_io::posix::poll::wait_for_all;
@@ -53,17 +55,23 @@ fn wait_for_events(
             events: libc::POLLIN,
             revents: 0,
         }];
-        shield(|| wait_for_all(&mut asked, left, OnlyToWait))?;
+        match wait_for_all(&mut asked, left, OnlyToWait) {
+            Err(Failure::Cancelled) if !is_to_end() => {
+                shield(|| wait_for_all(&mut asked, left, OnlyToWait))?
+            }
+            waited => waited?,
+        };
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_wait(
+unsafe extern "C-unwind" fn epoll_wait(
     instance: c_int,
     events: *mut libc::epoll_event,
     most: c_int,
     timeout: c_int,
 ) -> c_int {
+    cancellation_point();
     let call = without_signals(instance, events, most, timeout);
     if timeout == 0 || !is_fibres(instance) {
         return plain(call);
@@ -73,7 +81,7 @@ unsafe extern "C" fn epoll_wait(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_pwait(
+unsafe extern "C-unwind" fn epoll_pwait(
     instance: c_int,
     events: *mut libc::epoll_event,
     most: c_int,
@@ -96,13 +104,14 @@ unsafe extern "C" fn epoll_pwait(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_pwait2(
+unsafe extern "C-unwind" fn epoll_pwait2(
     instance: c_int,
     events: *mut libc::epoll_event,
     most: c_int,
     timeout: *const libc::timespec,
     signals: *const libc::sigset_t,
 ) -> c_int {
+    cancellation_point();
     if !signals.is_null() || !is_fibres(instance) {
         return plain(syscall!(
             SYS_epoll_pwait2,

@@ -17,7 +17,7 @@
 //! wait for the first one, and `FUTEX_WAKE_OP` all that wait for either: futexes may wake too many.
 //! The calls that have numbers of their own since Linux 6.7 (as `futex_wake`) are the system's.
 
-use crate::entry::{failed, is_open, may_switch, may_switch_as_thread, plain, stand_in};
+use crate::entry::{failed, is_open, may_switch, may_switch_as_thread, plain, stand_in_to_end};
 use crate::{parker, start, thread_locals};
 use fibre_core::in_fibre;
 use fibre_core::internal::{has_own_thread_locals, has_plain_calls};
@@ -104,7 +104,7 @@ impl Futex {
                 start::note_wait(self.word);
                 let may_leave = may_switch() && !has_plain_calls();
                 if self.is_aligned() && may_leave && !self.is_of_this_thread() {
-                    return stand_in(|| self.wait(self.moment()?));
+                    return stand_in_to_end(|| self.wait(self.moment()?));
                 }
                 if is_open() && in_fibre() {
                     return self.wait_here();
@@ -112,7 +112,7 @@ impl Futex {
             }
             libc::FUTEX_WAIT if is_private && is_open() && in_fibre() && !has_plain_calls() => {
                 if self.is_aligned() && may_switch_as_thread() {
-                    return stand_in(|| self.wait(self.time_from_now()?));
+                    return stand_in_to_end(|| self.wait(self.time_from_now()?));
                 }
                 return self.wait_here();
             }

@@ -1,6 +1,6 @@
 //! Waiting for child processes, threads and names of hosts.
 
-use crate::entry::{may_switch, plain, plain_calls, stand_in};
+use crate::entry::{cancellation_point, may_switch, plain, plain_calls, stand_in};
 use crate::errno;
 use fibre_io::posix::boundary::Passed;
 use fibre_io::posix::child::{wait4 as wait_for_child, waitid as wait_for};
@@ -14,13 +14,13 @@ use std::ptr;
 const ANY_CHILD: libc::pid_t = -1;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn wait(status: *mut c_int) -> libc::pid_t {
+unsafe extern "C-unwind" fn wait(status: *mut c_int) -> libc::pid_t {
     // SAFETY: the caller's place.
     unsafe { wait4(ANY_CHILD, status, 0, ptr::null_mut()) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn wait3(
+unsafe extern "C-unwind" fn wait3(
     status: *mut c_int,
     options: c_int,
     usage: *mut libc::rusage,
@@ -30,13 +30,17 @@ unsafe extern "C" fn wait3(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t {
+unsafe extern "C-unwind" fn waitpid(
+    pid: libc::pid_t,
+    status: *mut c_int,
+    options: c_int,
+) -> libc::pid_t {
     // SAFETY: the caller's place.
     unsafe { wait4(pid, status, options, ptr::null_mut()) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn wait4(
+unsafe extern "C-unwind" fn wait4(
     pid: libc::pid_t,
     status: *mut c_int,
     options: c_int,
@@ -46,11 +50,12 @@ unsafe extern "C" fn wait4(
     if !may_switch() {
         return plain(call);
     }
+    cancellation_point();
     stand_in(|| wait_for_child(pid, options, call, OnlyToWait))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn waitid(
+unsafe extern "C-unwind" fn waitid(
     kind: c_uint,
     id: c_uint,
     information: *mut c_void,
@@ -60,6 +65,7 @@ unsafe extern "C" fn waitid(
     if !may_switch() {
         return plain(call);
     }
+    cancellation_point();
     stand_in(|| wait_for(kind, id, options, call, OnlyToWait))
 }
 
@@ -74,7 +80,11 @@ unsafe extern "C" {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn pthread_join(
+    thread: libc::pthread_t,
+    result: *mut *mut c_void,
+) -> c_int {
+    cancellation_point();
     // SAFETY: the caller's thread and place.
     #[cfg(not(target_feature = "crt-static"))]
     if let Some(done) = unsafe { crate::threads::join(thread, result) } {

@@ -1,7 +1,9 @@
 //! Making, connecting and accepting sockets. What is made is noted, also by plain threads: fibres
 //! may use it later.
 
-use crate::entry::{finish, is_noted, is_open, is_ours, note, on, plain, stand_in};
+use crate::entry::{
+    cancellation_point, finish, is_noted, is_open, is_ours, note, on, plain, stand_in,
+};
 use fibre_io::posix::socket::{
     accept_in_fibre, accept_on_thread, both_made, connect as connect_to, inherited, is_timeout,
     known_of,
@@ -39,7 +41,7 @@ unsafe extern "C" fn socketpair(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn accept(
+unsafe extern "C-unwind" fn accept(
     fd: c_int,
     address: *mut libc::sockaddr,
     length: *mut libc::socklen_t,
@@ -49,7 +51,7 @@ unsafe extern "C" fn accept(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn accept4(
+unsafe extern "C-unwind" fn accept4(
     fd: c_int,
     address: *mut libc::sockaddr,
     length: *mut libc::socklen_t,
@@ -59,6 +61,7 @@ unsafe extern "C" fn accept4(
     if !is_noted(fd) {
         return plain(call);
     }
+    cancellation_point();
     let listener = note(|| known(borrow(fd)));
     let accepted = if is_ours(fd) {
         stand_in(|| accept_in_fibre(fd, call, OnlyToWait))
@@ -72,7 +75,7 @@ unsafe extern "C" fn accept4(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn connect(
+unsafe extern "C-unwind" fn connect(
     fd: c_int,
     address: *const libc::sockaddr,
     length: libc::socklen_t,

@@ -1,7 +1,10 @@
 //! Sleeping, and letting others run. A fibre's sleep notices no cancellation: std, for one, takes
 //! every failure of a sleep for an interruption.
 
-use crate::entry::{finish, may_switch, may_switch_as_thread, plain, plain_calls, stand_in};
+use crate::entry::{
+    cancellation_point, cancellation_point_after_wait, finish, may_switch, may_switch_as_thread,
+    plain, plain_calls, stand_in_to_end,
+};
 use crate::{errno, start};
 use fibre_core::{Limit, shield, sleep_within, yield_now};
 use fibre_io::posix::memory::{Memory, Trusted};
@@ -11,11 +14,14 @@ use libc::{clockid_t, timespec};
 use rustix::io::Errno;
 use std::ffi::{c_int, c_uint};
 
-/// Sleeps in a fibre.
+/// Sleeps in a fibre. A thread that the program has cancelled ends; other fibres sleep on.
 fn sleep_until(limit: Limit) {
-    // In a shield it does not fail.
     let number = errno::get();
-    let _ = plain_calls(|| shield(|| sleep_within(limit)));
+    if plain_calls(|| sleep_within(limit)).is_err() {
+        cancellation_point_after_wait();
+        // In a shield it does not fail.
+        let _ = plain_calls(|| shield(|| sleep_within(limit)));
+    }
     errno::set(number);
 }
 
@@ -46,23 +52,25 @@ fn is_over(clock: clockid_t, absolute: bool, time: &timespec) -> bool {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn nanosleep(time: *const timespec, remaining: *mut timespec) -> c_int {
+unsafe extern "C-unwind" fn nanosleep(time: *const timespec, remaining: *mut timespec) -> c_int {
     start::note_sleep();
     if !may_switch() {
         return plain(syscall!(SYS_nanosleep, time, remaining));
     }
+    cancellation_point();
     // SAFETY: the caller's.
     finish(unsafe { sleep_by(libc::CLOCK_REALTIME, false, time) }.map(|()| 0))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn clock_nanosleep(
+unsafe extern "C-unwind" fn clock_nanosleep(
     clock: clockid_t,
     flags: c_int,
     time: *const timespec,
     remaining: *mut timespec,
 ) -> c_int {
     let done = if may_switch() {
+        cancellation_point();
         let is_absolute = flags & libc::TIMER_ABSTIME != 0;
         // SAFETY: the caller's.
         unsafe { sleep_by(clock, is_absolute, time) }
@@ -74,7 +82,7 @@ unsafe extern "C" fn clock_nanosleep(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn usleep(microseconds: c_uint) -> c_int {
+extern "C-unwind" fn usleep(microseconds: c_uint) -> c_int {
     let time = timespec {
         tv_sec: i64::from(microseconds / 1_000_000),
         tv_nsec: i64::from(microseconds % 1_000_000 * 1000),
@@ -84,7 +92,7 @@ extern "C" fn usleep(microseconds: c_uint) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn sleep(seconds: c_uint) -> c_uint {
+extern "C-unwind" fn sleep(seconds: c_uint) -> c_uint {
     let mut time = timespec {
         tv_sec: seconds.into(),
         tv_nsec: 0,
@@ -104,7 +112,7 @@ pub(crate) extern "C" fn sched_yield() -> c_int {
     if !may_switch_as_thread() {
         return plain(syscall!(SYS_sched_yield));
     }
-    stand_in(|| {
+    stand_in_to_end(|| {
         yield_now();
         Ok(0)
     })

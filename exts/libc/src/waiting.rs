@@ -1,7 +1,7 @@
 //! `poll` and `select`. A fibre that passes a mask of signals blocks its processor: processors let
 //! no signals in.
 
-use crate::entry::{finish, may_switch, plain, stand_in};
+use crate::entry::{cancellation_point, finish, may_switch, plain, stand_in};
 use fibre_io::posix::boundary::check;
 use fibre_io::posix::memory::{Memory, Trusted, duration, of_milliseconds};
 use fibre_io::posix::poll::poll_all;
@@ -13,7 +13,12 @@ use std::ptr;
 use std::time::Duration;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: c_int) -> c_int {
+unsafe extern "C-unwind" fn poll(
+    fds: *mut libc::pollfd,
+    count: libc::nfds_t,
+    timeout: c_int,
+) -> c_int {
+    cancellation_point();
     if timeout == 0 || !may_switch() {
         let mut time = of_milliseconds(timeout);
         let time = time.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
@@ -26,12 +31,13 @@ unsafe extern "C" fn poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: 
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn ppoll(
+unsafe extern "C-unwind" fn ppoll(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
     timeout: *const libc::timespec,
     signals: *const libc::sigset_t,
 ) -> c_int {
+    cancellation_point();
     if !signals.is_null() || !may_switch() {
         // SAFETY: null, or the caller's time; the kernel writes to a copy of it.
         let mut copy = match unsafe { Trusted::fetch_any(timeout) } {
@@ -51,13 +57,14 @@ unsafe extern "C" fn ppoll(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn select(
+unsafe extern "C-unwind" fn select(
     count: c_int,
     readable: *mut libc::fd_set,
     writable: *mut libc::fd_set,
     urgent: *mut libc::fd_set,
     timeout: *mut libc::timeval,
 ) -> c_int {
+    cancellation_point();
     let sets = [readable, writable, urgent];
     if !may_switch() {
         // SAFETY: the caller's sets and time.
@@ -68,7 +75,7 @@ unsafe extern "C" fn select(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __poll_chk(
+unsafe extern "C-unwind" fn __poll_chk(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
     timeout: c_int,
@@ -80,7 +87,7 @@ unsafe extern "C" fn __poll_chk(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __ppoll_chk(
+unsafe extern "C-unwind" fn __ppoll_chk(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
     timeout: *const libc::timespec,

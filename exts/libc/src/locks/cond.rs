@@ -4,9 +4,9 @@
 
 use super::mark::{Mark, has};
 use super::mutex::{pthread_mutex_lock, pthread_mutex_unlock};
-use super::queue::{Counted, NOT_YET, Slot, changed, slot, wait_for};
+use super::queue::{Counted, NOT_YET, Slot, changed, slot, wait_cancellably};
 use super::until::Until;
-use crate::entry::{may_switch_as_thread, threads_are_fibres};
+use crate::entry::{cancellation_point, may_switch_as_thread, threads_are_fibres};
 use crate::next::call_next;
 use fibre_io::posix::attributes::by_attributes;
 use fibre_io::posix::syscall::syscall;
@@ -82,6 +82,7 @@ unsafe fn wait_as_fibre(
     let Ok(wait) = (unsafe { until.wait() }) else {
         return Some(libc::EINVAL);
     };
+    cancellation_point();
     let slot = slot(cond.addr());
     let seen = slot.signals.load(Ordering::SeqCst);
     // SAFETY: the caller's mutex.
@@ -95,6 +96,11 @@ unsafe fn wait_as_fibre(
     };
     // SAFETY: the caller's mutex.
     match unsafe { pthread_mutex_lock(mutex) } {
+        0 if waited == libc::ECANCELED => {
+            cancellation_point();
+            // It may wake for no reason.
+            Some(0)
+        }
         0 => Some(waited),
         error => Some(error),
     }
@@ -102,7 +108,7 @@ unsafe fn wait_as_fibre(
 
 /// Waits in a fibre.
 fn wait_in_table(cond: usize, slot: &Slot, seen: u32, wait: Wait) -> c_int {
-    wait_for(cond, wait, || {
+    wait_cancellably(cond, wait, || {
         match slot.signals.load(Ordering::SeqCst) == seen {
             true => NOT_YET,
             false => 0,

@@ -4,7 +4,7 @@
 //! an object back first, and then looks at the count. So either the try succeeds, or the waiter is
 //! found.
 
-use crate::entry::plain_calls;
+use crate::entry::{is_to_end, plain_calls};
 use crate::errno;
 use fibre_core::in_fibre;
 use fibre_sync::raw::{Error, FutexTable, Wait};
@@ -85,6 +85,18 @@ pub(super) fn wait_for(object: usize, wait: Wait, mut attempt: impl FnMut() -> c
     drop(counted);
     errno::set(number);
     done
+}
+
+/// The same in a call that is a cancellation point: `ECANCELED` if the thread is to end.
+pub(super) fn wait_cancellably(
+    object: usize,
+    wait: Wait,
+    mut attempt: impl FnMut() -> c_int,
+) -> c_int {
+    match wait_for(object, wait.cancellable(), &mut attempt) {
+        libc::ECANCELED if !is_to_end() => wait_for(object, wait, attempt),
+        done => done,
+    }
 }
 
 /// Tells up to `most` fibres that an object has been given back, after that. It may be gone by now.

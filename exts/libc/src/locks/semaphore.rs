@@ -1,9 +1,9 @@
 //! Semaphores.
 
 use super::mark::{Mark, has};
-use super::queue::{NOT_YET, changed, wait_for};
+use super::queue::{NOT_YET, changed, wait_cancellably};
 use super::until::Until;
-use crate::entry::{failed, may_switch_as_thread, threads_are_fibres};
+use crate::entry::{cancellation_point, failed, may_switch_as_thread, threads_are_fibres};
 use crate::errno;
 use crate::next::call_next;
 use libc::{clockid_t, sem_t, timespec};
@@ -39,13 +39,14 @@ unsafe fn take_as_fibre(semaphore: *mut sem_t, until: Until) -> Option<c_int> {
     if !threads_are_fibres() {
         return None;
     }
+    cancellation_point();
     let number = errno::get();
     let done = match attempt(semaphore) {
         // SAFETY: the caller's semaphore.
         NOT_YET if !may_switch_as_thread() || unsafe { is_shared(semaphore) } => return None,
         // SAFETY: the caller's time.
         NOT_YET => match unsafe { until.wait() } {
-            Ok(wait) => wait_for(semaphore.addr(), wait, || attempt(semaphore)),
+            Ok(wait) => wait_cancellably(semaphore.addr(), wait, || attempt(semaphore)),
             Err(error) => error.number(),
         },
         done => done,
@@ -53,6 +54,9 @@ unsafe fn take_as_fibre(semaphore: *mut sem_t, until: Until) -> Option<c_int> {
     if done == 0 {
         errno::set(number);
         return Some(0);
+    }
+    if done == libc::ECANCELED {
+        cancellation_point();
     }
     Some(failed(Errno::from_raw_os_error(done)))
 }

@@ -4,11 +4,12 @@
 use super::thread::{NAME, Thread};
 use crate::entry::{is_open, plain};
 use crate::next::call_next;
-use fibre_core::internal::warn;
+use fibre_core::internal::{page_size, stack_bounds};
 use fibre_io::posix::syscall::syscall;
 use libc::{pthread_t, sched_param};
 use std::ffi::{CStr, c_char, c_int, c_ulong};
-use std::sync::Once;
+use std::ops::Range;
+use std::ptr;
 
 /// The thread of ours with this handle.
 ///
@@ -157,6 +158,60 @@ unsafe extern "C" fn pthread_setschedparam(
     }
 }
 
+/// The stack of the caller, if that is a fibre: the range that it is on, with a guard of one page
+/// at least. Where the stack of another fibre lies is not told: `ESRCH`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_getattr_np(
+    thread: pthread_t,
+    place: *mut libc::pthread_attr_t,
+) -> c_int {
+    // SAFETY: no condition.
+    let is_caller = || thread == unsafe { libc::pthread_self() };
+    let stack = Some(()).filter(|()| is_open() && is_caller());
+    let stack = stack.and_then(|()| stack_bounds());
+    // SAFETY: the caller's thread.
+    match (stack, unsafe { ours(thread) }) {
+        // SAFETY: the caller's place.
+        (Some(stack), ours) => unsafe {
+            write_attributes(place, stack, ours.is_some_and(Thread::is_detached))
+        },
+        (None, Some(_)) => libc::ESRCH,
+        (None, None) => call_next!(pthread_getattr_np: fn(
+            thread => pthread_t, place => *mut libc::pthread_attr_t
+        ) -> c_int),
+    }
+}
+
+/// Makes attributes with this stack.
+///
+/// # Safety
+///
+/// They can be written to.
+unsafe fn write_attributes(
+    place: *mut libc::pthread_attr_t,
+    stack: Range<usize>,
+    detached: bool,
+) -> c_int {
+    let state = match detached {
+        true => libc::PTHREAD_CREATE_DETACHED,
+        false => libc::PTHREAD_CREATE_JOINABLE,
+    };
+    let low = ptr::with_exposed_provenance_mut(stack.start);
+    // SAFETY: attributes that are made first.
+    unsafe {
+        let made = libc::pthread_attr_init(place);
+        if made != 0 {
+            return made;
+        }
+        let set = [
+            libc::pthread_attr_setdetachstate(place, state),
+            libc::pthread_attr_setguardsize(place, page_size()),
+            libc::pthread_attr_setstack(place, low, stack.len()),
+        ];
+        set.into_iter().find(|number| *number != 0).unwrap_or(0)
+    }
+}
+
 /// Defines a call that a fibre cannot have, with what it returns instead.
 macro_rules! refused {
     ($($name:ident($($argument:ident: $type:ty),*) => $answer:expr;)*) => {$(
@@ -172,20 +227,7 @@ macro_rules! refused {
 }
 
 refused! {
-    pthread_getattr_np(_place: *mut libc::pthread_attr_t) => libc::ESRCH;
     pthread_setaffinity_np(_size: usize, _cpus: *const libc::cpu_set_t) => libc::ESRCH;
     pthread_getcpuclockid(_place: *mut libc::clockid_t) => libc::ESRCH;
     pthread_setschedprio(priority: c_int) => if priority == 0 { 0 } else { libc::ENOTSUP };
-    pthread_cancel() => refuse_to_cancel();
-}
-
-/// Says once why a thread is not ended, as a caller that waits for its end now waits for long.
-fn refuse_to_cancel() -> c_int {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| {
-        warn(format_args!(
-            "pthread_cancel cannot end a thread that is a fibre, and returns ESRCH"
-        ));
-    });
-    libc::ESRCH
 }

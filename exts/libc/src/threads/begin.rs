@@ -61,7 +61,8 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 /// As for [`install`](crate::install()) and for
 /// [`own_thread_locals`](fibre_core::ClusterBuilder::own_thread_locals), for all threads that the
 /// program and its libraries start: none ties memory to its kernel thread by a system call, as an
-/// alternate signal stack in a thread-local is, and none ends by a `pthread_cancel`.
+/// alternate signal stack in a thread-local is. And `pthread_cancel` ends no thread with frames of
+/// Rust that have something to drop, as on kernel threads.
 pub unsafe fn threads() -> io::Result<()> {
     WANTED.store(true, Ordering::Relaxed);
     // SAFETY: passed on.

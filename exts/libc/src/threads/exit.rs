@@ -10,6 +10,7 @@
 //! `main` ends by the C library's call. The process then ends with its last thread; as the threads
 //! of the runtime stay, that is noticed here.
 
+use super::exception::Exception;
 use super::handler::call_innermost;
 use super::living::main_leaves;
 use super::thread::Thread;
@@ -18,17 +19,6 @@ use crate::next::call_next;
 use fibre_core::in_fibre;
 use fibre_core::internal::{abort_with, escape};
 use std::ffi::{c_int, c_void};
-
-/// What an unwinder passes on. Its own words are behind the first two.
-#[repr(C, align(16))]
-struct Exception {
-    /// Its origin.
-    class: u64,
-    /// How it is dropped: not at all.
-    cleanup: Option<unsafe extern "C" fn()>,
-    /// The unwinder's own.
-    private: [usize; 6],
-}
 
 /// A word of the unwinder's on what it does.
 const NO_REASON: c_int = 0;
@@ -71,26 +61,27 @@ fn is_main() -> bool {
 }
 
 /// Ends the calling thread, a fibre.
-fn end(thread: &Thread, result: *mut c_void) -> ! {
+pub(super) fn end(thread: &Thread, result: *mut c_void) -> ! {
     if thread.frame().is_null() {
         abort_with(format_args!(
             "pthread_exit in a destructor, at the end of a thread that is a fibre"
         ));
     }
     thread.leave_with(result);
+    thread.requests().end();
     go_on(thread)
 }
 
 /// Goes on with that, from a frame of the thread.
 pub(super) fn go_on(thread: &Thread) -> ! {
-    let mut exception = Exception {
-        class: u64::from_ne_bytes(*b"FIBREEND"),
-        cleanup: None,
-        private: [0; 6],
-    };
+    // Not in this frame: the unwinder leaves that, and then calls destructors on its stack.
+    let exception = thread.exception();
     let data = std::ptr::from_ref(thread).cast_mut().cast();
-    // SAFETY: an exception of this frame, which is there until `stop` has left it.
-    unsafe { _Unwind_ForcedUnwind(&raw mut exception, stop, data) };
+    // SAFETY: the thread's own exception, which nobody uses any more if it has been thrown before.
+    unsafe {
+        exception.write(Exception::new());
+        _Unwind_ForcedUnwind(exception, stop, data);
+    }
     // The stack cannot be unwound.
     // SAFETY: the handlers' frames, and the first frame, are below on this stack.
     unsafe {

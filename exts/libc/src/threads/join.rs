@@ -1,6 +1,7 @@
 //! Waiting for the end of a thread, and giving that up.
 
 use super::thread::Thread;
+use crate::entry::{cancellation_point, is_to_end, may_switch_as_thread};
 use crate::errno;
 use crate::next::call_next;
 use fibre_core::internal::Ending;
@@ -41,6 +42,9 @@ unsafe fn join_within(thread: pthread_t, result: Place, patience: Patience) -> O
     // SAFETY: passed on.
     let done = unsafe { wait_for(thread, result, patience) };
     errno::set(number);
+    if done == libc::ETIMEDOUT {
+        cancellation_point();
+    }
     Some(done)
 }
 
@@ -61,9 +65,22 @@ unsafe fn wait_for(thread: &Thread, result: Place, patience: Patience) -> c_int 
     }
     let ending = match patience {
         Patience::None => thread.fibre().ending(),
-        // Its caller takes no error of ours, and is not unwound.
-        // SAFETY: the claim is the caller's, so nobody else waits, or detaches it.
-        Patience::Within(limit) => shield(|| unsafe { thread.fibre().wait(limit) }),
+        Patience::Within(limit) => {
+            // SAFETY: the claim is the caller's, so nobody else waits, or detaches it.
+            let wait = |limit| unsafe { thread.fibre().wait(limit) };
+            // In a stretch of plain calls it is no cancellation point.
+            let may_end = may_switch_as_thread() && Thread::of_caller().is_some();
+            let bounded = match limit {
+                Limit::None if may_end => Limit::Cancellation,
+                limit => limit,
+            };
+            let ended = wait(bounded);
+            // A caller that is not to end takes no error of ours, and is not unwound.
+            ended.or_else(|| match may_end && is_to_end() {
+                true => None,
+                false => shield(|| wait(limit)),
+            })
+        }
     };
     match ending {
         Some(Ending::Returned) => {
@@ -121,6 +138,7 @@ unsafe extern "C-unwind" fn pthread_timedjoin_np(
     result: Place,
     time: *const timespec,
 ) -> c_int {
+    cancellation_point();
     // SAFETY: the caller's thread, place and time.
     let joined = unsafe {
         match limit_of(libc::CLOCK_REALTIME, time) {
@@ -142,6 +160,7 @@ unsafe extern "C-unwind" fn pthread_clockjoin_np(
     clock: clockid_t,
     time: *const timespec,
 ) -> c_int {
+    cancellation_point();
     // SAFETY: the caller's thread, place and time.
     let joined = unsafe {
         match limit_of(clock, time) {

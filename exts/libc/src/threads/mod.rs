@@ -2,6 +2,8 @@
 //! takes a thread.
 //!
 //! * `living`: how many threads there are, and the end of the process after `main`;
+//! * `requests`: the requests to end a thread, and what it has said of them;
+//! * `exception`: what unwinds its stack by force;
 //! * `thread`: a fibre that the program takes for a thread, and its handle;
 //! * `attributes`: what a program asks for, and whether a fibre can have it;
 //! * `mask`: the signals that a thread blocks;
@@ -10,6 +12,7 @@
 //! * `handler`: a handler of `pthread_cleanup_push` in C;
 //! * `exit`: `pthread_exit`;
 //! * `cleanup`: what lists handlers, and goes on after them;
+//! * `cancel`: `pthread_cancel`, and what becomes of the request;
 //! * `about`: names, and what else is asked of a thread;
 //! * `signals`: sending signals to a thread, and waiting for them;
 //! * `programs`: starting a program, and becoming one;
@@ -24,9 +27,13 @@ mod about;
 mod attributes;
 mod begin;
 #[cfg(not(target_feature = "crt-static"))]
+mod cancel;
+#[cfg(not(target_feature = "crt-static"))]
 mod cleanup;
 #[cfg(not(target_feature = "crt-static"))]
 mod create;
+#[cfg(not(target_feature = "crt-static"))]
+mod exception;
 #[cfg(not(target_feature = "crt-static"))]
 mod exit;
 #[cfg(not(target_feature = "crt-static"))]
@@ -39,6 +46,8 @@ mod living;
 mod mask;
 #[cfg(not(target_feature = "crt-static"))]
 mod programs;
+#[cfg(not(target_feature = "crt-static"))]
+mod requests;
 #[cfg(not(target_feature = "crt-static"))]
 mod signals;
 #[cfg(not(target_feature = "crt-static"))]

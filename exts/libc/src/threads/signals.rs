@@ -12,7 +12,7 @@
 //! waits for it, or the one that it was sent to does. All else that is sent to a fibre is refused.
 
 use super::thread::Thread;
-use crate::entry::{may_switch, stand_in};
+use crate::entry::{cancellation_point, may_switch, stand_in};
 use crate::errno;
 use crate::next::call_next;
 use fibre_core::sleep_within;
@@ -104,7 +104,7 @@ fn main_blocks(signal: c_int) -> bool {
 
 /// `sigwait`: returns an error number.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int {
     if !waits_as_fibre() {
         return call_next!(sigwait: fn(set => *const sigset_t, signal => *mut c_int) -> c_int);
     }
@@ -120,13 +120,13 @@ unsafe extern "C" fn sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int 
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sigwaitinfo(set: *const sigset_t, info: *mut siginfo_t) -> c_int {
+unsafe extern "C-unwind" fn sigwaitinfo(set: *const sigset_t, info: *mut siginfo_t) -> c_int {
     // SAFETY: passed on, without a limit.
     unsafe { sigtimedwait(set, info, std::ptr::null()) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sigtimedwait(
+unsafe extern "C-unwind" fn sigtimedwait(
     set: *const sigset_t,
     info: *mut siginfo_t,
     time: *const timespec,
@@ -136,6 +136,7 @@ unsafe extern "C" fn sigtimedwait(
             set => *const sigset_t, info => *mut siginfo_t, time => *const timespec
         ) -> c_int);
     }
+    cancellation_point();
     stand_in(|| {
         // SAFETY: null, or the caller's time.
         let time = unsafe { Trusted::fetch_any(time) }?;

@@ -7,10 +7,13 @@
 //! ended.
 //!
 //! One byte, `claim`, says who gives the record back: the caller that joins, once it has seen the
-//! end, or the fibre of a thread that is detached, as the last thing that it does.
+//! end, or the fibre of a thread that is detached, as the last thing that it does. A caller that
+//! cancels a thread holds its record meanwhile, which then goes with the last holder.
 
+use super::exception::Exception;
 use super::handler::Handler;
 use super::living::count_done;
+use super::requests::Requests;
 use fibre_core::internal::{
     EmbeddedFibre, FibreReport, NamePlace, Program, Start, Viewer, abort_with, embedded_in, enter,
     rename,
@@ -19,8 +22,9 @@ use fibre_core::{StackError, is_forked_child};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
+use std::ops::Deref;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// What all threads that are fibres have in common.
 pub(super) static PROGRAM: Program = Program {
@@ -55,6 +59,8 @@ pub(crate) struct Thread {
     argument: *mut c_void,
     /// Says which caller gives the record back.
     claim: AtomicU8,
+    /// How many holders the record has: the claim, and those that cancel the thread.
+    holders: AtomicU32,
     /// Its name, up to a zero.
     name: [AtomicU8; NAME],
     /// The signals that it blocks, a bit for each. Its own; relaxed, as a handler may change it.
@@ -65,6 +71,10 @@ pub(crate) struct Thread {
     frame: Cell<*mut c_void>,
     /// The innermost cleanup handler of C; or null. Its own.
     cleanup: Cell<*mut Handler>,
+    /// The requests to end it.
+    requests: Requests,
+    /// What unwinds its stack when it ends by force. Its own.
+    exception: UnsafeCell<Exception>,
     /// The fibre: there from before it runs until the record is given back.
     fibre: UnsafeCell<Option<EmbeddedFibre>>,
 }
@@ -85,11 +95,14 @@ impl Thread {
             start,
             argument,
             claim: AtomicU8::new(if detached { DETACHED } else { OPEN }),
+            holders: AtomicU32::new(1),
             name: [const { AtomicU8::new(0) }; NAME],
             blocked: AtomicU64::new(blocked),
             result: Cell::new(ptr::null_mut()),
             frame: Cell::new(ptr::null_mut()),
             cleanup: Cell::new(ptr::null_mut()),
+            requests: Requests::new(),
+            exception: UnsafeCell::new(Exception::new()),
             fibre: UnsafeCell::new(None),
         })
     }
@@ -143,6 +156,11 @@ impl Thread {
         self.claim.load(Ordering::Relaxed) == OPEN
     }
 
+    /// Whether it was detached.
+    pub(super) fn is_detached(&self) -> bool {
+        self.claim.load(Ordering::Relaxed) == DETACHED
+    }
+
     /// Claims the thread for a join. `false`: another caller has joined or detached it.
     pub(super) fn claim_join(&self) -> bool {
         self.claim(JOINED)
@@ -185,12 +203,32 @@ impl Thread {
         self.result.get()
     }
 
-    /// Frees the record.
+    /// Keeps the record until what this returns is dropped, whatever becomes of the thread.
+    pub(super) fn hold(&self) -> Held {
+        // Relaxed: the thread may be used now, so there is a holder.
+        self.holders.fetch_add(1, Ordering::Relaxed);
+        Held(ptr::from_ref(self))
+    }
+
+    /// Gives up the claim's hold of the record, and frees it if nobody else holds it.
     ///
     /// # Safety
     ///
     /// It has ended, the caller has the claim, and the record came from a box.
     pub(super) unsafe fn free(&self) {
+        // SAFETY: the claim's hold.
+        unsafe { self.let_go() };
+    }
+
+    /// Gives up one hold, and the record with the last.
+    ///
+    /// # Safety
+    ///
+    /// The hold was the caller's, and the record came from a box.
+    unsafe fn let_go(&self) {
+        if self.holders.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
         let record = ptr::from_ref(self).cast_mut();
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(record) });
@@ -204,6 +242,16 @@ impl Thread {
     /// Its innermost cleanup handler of C.
     pub(super) fn cleanup(&self) -> &Cell<*mut Handler> {
         &self.cleanup
+    }
+
+    /// What unwinds its stack when it ends by force.
+    pub(super) fn exception(&self) -> *mut Exception {
+        self.exception.get()
+    }
+
+    /// The requests to end it.
+    pub(super) fn requests(&self) -> &Requests {
+        &self.requests
     }
 
     /// The signals that it blocks.
@@ -233,6 +281,25 @@ impl Thread {
     }
 }
 
+/// A record that is held.
+pub(super) struct Held(*const Thread);
+
+impl Deref for Held {
+    type Target = Thread;
+
+    fn deref(&self) -> &Thread {
+        // SAFETY: it is held.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: our hold; records of threads that may be cancelled came from boxes.
+        unsafe { self.let_go() };
+    }
+}
+
 /// See [`Program::run`].
 unsafe fn run(thread: *const ()) {
     // SAFETY: the data of our program is a record, the calling fibre's.
@@ -240,6 +307,8 @@ unsafe fn run(thread: *const ()) {
     // SAFETY: the creator has promised that this may be called on another thread.
     let result = unsafe { enter(thread.start, thread.argument, thread.frame.as_ptr()) };
     thread.frame.set(ptr::null_mut());
+    // Its destructors are not ended.
+    thread.requests.end();
     if is_forked_child() {
         // The last thread of a process has ended.
         // SAFETY: no frame above goes on.

@@ -47,7 +47,7 @@ pub const WAITING: [&str; 38] = [
 pub const AS_THREADS: [&str; 4] = ["epoll_pwait", "epoll_pwait2", "epoll_wait", "sched_yield"];
 
 /// Names of calls that make a thread, or take one.
-pub const THREADS: [&str; 28] = [
+pub const THREADS: [&str; 31] = [
     "__pthread_register_cancel",
     "__pthread_unregister_cancel",
     "__pthread_unwind_next",
@@ -65,11 +65,14 @@ pub const THREADS: [&str; 28] = [
     "pthread_kill",
     "pthread_self",
     "pthread_setaffinity_np",
+    "pthread_setcancelstate",
+    "pthread_setcanceltype",
     "pthread_setname_np",
     "pthread_setschedparam",
     "pthread_setschedprio",
     "pthread_sigmask",
     "pthread_sigqueue",
+    "pthread_testcancel",
     "pthread_timedjoin_np",
     "pthread_tryjoin_np",
     "sigprocmask",

@@ -16,6 +16,7 @@ type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
 type Place = *mut *mut c_void;
 
 unsafe extern "C" {
+    fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
     fn pthread_tryjoin_np(thread: pthread_t, result: Place) -> c_int;
     fn pthread_timedjoin_np(thread: pthread_t, result: Place, time: *const libc::timespec)
     -> c_int;
@@ -31,7 +32,6 @@ unsafe extern "C" {
         parameters: *mut libc::sched_param,
     ) -> c_int;
     fn pthread_sigqueue(thread: pthread_t, signal: c_int, value: *mut c_void) -> c_int;
-    fn pthread_cancel(thread: pthread_t) -> c_int;
     fn pthread_rwlock_timedwrlock(
         lock: *mut libc::pthread_rwlock_t,
         time: *const libc::timespec,
@@ -40,6 +40,10 @@ unsafe extern "C" {
         attributes: *mut libc::pthread_rwlockattr_t,
         kind: c_int,
     ) -> c_int;
+}
+
+unsafe extern "C-unwind" {
+    fn pthread_cancel(thread: pthread_t) -> c_int;
 }
 
 /// A number as a pointer.
@@ -409,7 +413,8 @@ pub(crate) fn calls_that_name_a_thread() {
             pthread_sigqueue(thread, libc::SIGTERM, ptr::null_mut()),
             libc::ESRCH
         );
-        assert_eq!(pthread_cancel(thread), libc::ESRCH);
+        // It comes to no cancellation point.
+        assert_eq!(pthread_cancel(thread), 0);
     }
     flag.store(true, Ordering::Release);
     assert_eq!(join(thread), Ok(7));
@@ -425,6 +430,50 @@ extern "C" fn needs_room(argument: *mut c_void) -> *mut c_void {
 /// A thread without attributes has the C library's usual stack.
 pub(crate) fn default_attributes() {
     assert_eq!(join(create(needs_room, 5)), Ok(5));
+}
+
+/// Returns the size of its stack, if that is the one that it is on, and can be used down to its
+/// lowest byte; else zero. Its argument is the state that its attributes are to have.
+extern "C" fn knows_its_stack(state: *mut c_void) -> *mut c_void {
+    let here = 0_u8;
+    let mut attributes = MaybeUninit::uninit();
+    let (mut low, mut size, mut guard, mut detached) = (ptr::null_mut(), 0, 0, -1_i32);
+    // SAFETY: the calling thread, attributes that are made first, and places of this frame.
+    unsafe {
+        let asked = libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr());
+        assert_eq!(asked, 0);
+        let attributes = attributes.assume_init_mut();
+        libc::pthread_attr_getstack(attributes, &raw mut low, &raw mut size);
+        libc::pthread_attr_getguardsize(attributes, &raw mut guard);
+        pthread_attr_getdetachstate(attributes, &raw mut detached);
+        libc::pthread_attr_destroy(attributes);
+    }
+    assert_eq!(detached as usize, state.addr());
+    assert!(guard > 0);
+    let lowest = low.cast::<u8>();
+    let stack = lowest.addr()..lowest.addr() + size;
+    if !stack.contains(&(&raw const here).addr()) {
+        return ptr::null_mut();
+    }
+    // SAFETY: of its own stack, far below what is in use.
+    unsafe { lowest.write_volatile(1) };
+    pointer(size)
+}
+
+/// A thread is told where its stack lies, as garbage collectors ask.
+pub(crate) fn the_own_stack() {
+    let joinable = libc::PTHREAD_CREATE_JOINABLE as usize;
+    let usual = join(create(knows_its_stack, joinable)).unwrap();
+    assert!(usual > 1 << 20, "{usual}");
+    let mut attributes = MaybeUninit::uninit();
+    // SAFETY: attributes that are made first.
+    let asked = unsafe {
+        libc::pthread_attr_init(attributes.as_mut_ptr());
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), 300 << 10);
+        join(create_with(attributes.as_ptr(), knows_its_stack, joinable))
+    };
+    let asked = asked.unwrap();
+    assert!((300 << 10..1 << 20).contains(&asked), "{asked}");
 }
 
 /// Takes the lock that its argument leads to, to read, and gives it back.

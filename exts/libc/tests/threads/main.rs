@@ -6,6 +6,7 @@
 //!
 //! * `std_threads`: what `std::thread` promises;
 //! * `c_threads`: `pthread_create` and its kin, called as C does;
+//! * `cancels`: `pthread_cancel`;
 //! * `kernel_threads`: what stays a kernel thread, and says so;
 //! * `crates`: pools and executors of others;
 //! * `masks`: the signals that a thread blocks, and what it starts;
@@ -15,6 +16,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod c_threads;
+mod cancels;
 mod crates;
 mod kernel_threads;
 mod many;
@@ -50,7 +52,11 @@ const CASES: &[Case] = cases! {
     c_threads:
         results_are_joined handles_know_the_caller joins_are_refused tries_do_not_refuse_a_join joins_have_limits
         detached_threads_free_themselves exits_from_deep_within values_of_keys_end
-        names_by_prctl calls_that_name_a_thread default_attributes writers_are_preferred names_reach_shared_libraries;
+        names_by_prctl calls_that_name_a_thread the_own_stack default_attributes writers_are_preferred names_reach_shared_libraries;
+    cancels:
+        sleeps_end reads_end joins_end waits_for_objects_end requests_wait_for_a_point requests_are_kept
+        threads_cancel_themselves ended_threads_keep_their_result destructors_may_wait crowds_end
+        threads_end_while_they_are_cancelled futexes_are_no_points plain_joins_are_no_points;
     kernel_threads:
         plain_stretches_start_kernel_threads attributes_ask_for_the_kernel
         clusters_have_kernel_threads threads_of_threads_are_fibres;
