@@ -5,6 +5,8 @@
 //! target/capi/lib/.debug/libfibre-rt.so.0.1.0.debug
 //! target/capi/lib/libfibre-rt.a
 //! target/capi/lib/pkgconfig/fibre-rt.pc
+//! target/capi/lib/cmake/fibre-rt/fibre-rt-config.cmake, fibre-rt-config-version.cmake
+//! target/capi/share/man/man3/fibre_mutex.3, …
 //! target/capi/include/fibre-rt/fibre.h, fibre_pthread.h
 //! ```
 //!
@@ -18,6 +20,10 @@
 //! Neither library has symbols for debuggers ([`symbols`] puts them beside), and the static one can
 //! be linked without them, also by a compiler that optimises at link time.
 
+mod cmake;
+mod deb;
+mod loaded;
+mod man;
 mod sanitizer;
 
 use std::env;
@@ -49,6 +55,9 @@ pub(crate) const INCLUDE: &str = "include/fibre-rt";
 /// What the static library needs to be linked.
 const PRIVATE: &str = "-lgcc_s -lpthread -ldl -lm -lc";
 
+/// The folder of the pages for `man`, below where it is installed.
+const MAN: &str = "share/man/man3";
+
 /// How programs name the headers.
 const INCLUDED: [&str; 4] = [
     "fibre-rt/fibre.h",
@@ -69,6 +78,10 @@ pub(crate) struct Options {
     /// Where the library is installed: lib and include below it. Default: target/capi
     #[arg(long)]
     prefix: Option<PathBuf>,
+    /// A folder that stands for the root of the system: files go to the prefix below it, and say
+    /// of themselves that they are at the prefix. For who makes packages
+    #[arg(long, requires = "prefix")]
+    destdir: Option<PathBuf>,
     /// Leaves in both libraries what debuggers need
     #[arg(long)]
     unstripped: bool,
@@ -76,6 +89,9 @@ pub(crate) struct Options {
     /// compiled with -fsanitize=address. Default prefix: target/capi-sanitizer
     #[arg(long)]
     sanitizer: bool,
+    /// Makes packages for Debian below target/deb, and installs them below a root of their own
+    #[arg(long, conflicts_with_all = ["prefix", "destdir", "sanitizer", "unstripped"])]
+    deb: bool,
     /// Also shows that valgrind finds no errors in a right program
     #[arg(long, conflicts_with = "sanitizer")]
     valgrind: bool,
@@ -119,9 +135,25 @@ impl Options {
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
+    if !options.deb {
+        return run_with(workspace, steps, options);
+    }
+    let place = workspace.root().join(workspace.target_dir("deb"));
+    let package = Options {
+        prefix: Some(deb::PREFIX.into()),
+        destdir: Some(deb::prepare(&place)?),
+        unstripped: true,
+        ..Options::default()
+    };
+    run_with(workspace, steps, &package)?;
+    deb::run(workspace, steps, &place, (PROGRAM, LINK))
+}
+
+/// Installs the library, and shows that it is right.
+fn run_with(workspace: &Workspace, steps: &mut Steps, options: &Options) -> Result<()> {
     let default = || workspace.target_dir(options.folder());
     let prefix = options.prefix.clone().unwrap_or_else(default);
-    let place = Place::new(workspace, prefix, options.unstripped)?;
+    let place = Place::new(workspace, prefix, options)?;
     let mut build = cargo(["rustc", "--release", "--package", "fibre-capi", "--lib"]);
     build.args([
         "--features",
@@ -148,6 +180,11 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     }
     let program = workspace.root().join(PROGRAM);
     steps.check("capi: what pkg-config says", || place.check_includes())?;
+    if cmake::is_there() {
+        steps.check("capi: what CMake finds", || place.check_cmake(&program))?;
+    } else {
+        steps.note("capi: no `cmake` is installed, so nobody has read what CMake is told");
+    }
     if options.sanitizer {
         return steps.check("capi: under AddressSanitizer", || {
             sanitizer::check(&place.installed())
@@ -157,6 +194,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
         let title = format!("capi: what is beyond POSIX, {}", linking.name());
         steps.check(&title, || place.run_program(&program, linking))?;
     }
+    steps.check("capi: loaded while a program runs", || {
+        loaded::check(&place.shared())
+    })?;
     let locals = workspace.root().join(LOCALS);
     for (linking, expected) in [(Linking::Shared, "own"), (Linking::Whole, "refused")] {
         let title = format!("capi: thread-locals of their own, {}", linking.name());
@@ -200,8 +240,10 @@ impl Linking {
 struct Place {
     /// The workspace.
     root: PathBuf,
-    /// `lib` and `include` lie below it.
+    /// `lib`, `include` and `share` lie below it.
     prefix: PathBuf,
+    /// What they say of themselves: where they will be.
+    said: PathBuf,
     /// The libraries, as cargo has made them, without what tells them apart.
     made: PathBuf,
     /// The version of the library.
@@ -212,17 +254,23 @@ struct Place {
 
 impl Place {
     /// Makes the folders.
-    fn new(workspace: &Workspace, prefix: PathBuf, unstripped: bool) -> Result<Self> {
+    fn new(workspace: &Workspace, prefix: PathBuf, options: &Options) -> Result<Self> {
         let manifest = read_manifest(&workspace.root().join("Cargo.toml"))?;
         let version = manifest["workspace"]["package"]["version"]
             .as_str()
             .context("the workspace has no version")?;
-        let prefix = env::current_dir()?.join(prefix);
+        let said = env::current_dir()?.join(prefix);
+        let prefix = match &options.destdir {
+            Some(root) => env::current_dir()?.join(below(root, &said)),
+            None => said.clone(),
+        };
         fs::create_dir_all(prefix.join("lib/pkgconfig"))?;
+        fs::create_dir_all(prefix.join("lib/cmake").join(NAME))?;
         fs::create_dir_all(prefix.join(INCLUDE))?;
         Ok(Self {
             root: workspace.root().to_owned(),
-            unstripped,
+            unstripped: options.unstripped,
+            said,
             made: workspace.target_dir("release").join("libfibre_capi"),
             version: version.to_owned(),
             prefix,
@@ -290,6 +338,17 @@ impl Place {
         }
         let package = self.lib(&format!("pkgconfig/{NAME}.pc"));
         replace(&package, |new| Ok(fs::write(new, self.package())?))?;
+        for (file, text) in cmake::files(&self.version, PRIVATE) {
+            let place = self.lib("cmake").join(NAME).join(file);
+            replace(&place, |new| Ok(fs::write(new, text)?))?;
+        }
+        let library = workspace.root().join("fibre-capi");
+        let pages = man::files(&library, &self.version)?;
+        fs::create_dir_all(self.prefix.join(MAN))?;
+        for (name, text) in &pages {
+            let place = self.prefix.join(MAN).join(name);
+            replace(&place, |new| Ok(fs::write(new, text)?))?;
+        }
         Ok(self.prefix.display().to_string())
     }
 
@@ -317,16 +376,21 @@ impl Place {
              Name: {NAME}\nDescription: M:N user-level threads with the calls of POSIX threads\n\
              Version: {}\nLibs: -L${{libdir}} {LINK}\nLibs.private: {PRIVATE}\n\
              Cflags: -I${{includedir}} -I${{includedir}}/{NAME}\n",
-            self.prefix.display(),
+            self.said.display(),
             self.version
         )
+    }
+
+    /// A program that asks CMake for the library is built and runs.
+    fn check_cmake(&self, program: &Path) -> Result<String> {
+        cmake::check(&self.prefix, &self.lib("cmake-check"), program)
     }
 
     /// Programs that are compiled as `pkg-config` says find the headers, also under their folder's
     /// name, which is what the pages tell them.
     fn check_includes(&self) -> Result<String> {
         let package = fs::read_to_string(self.lib(&format!("pkgconfig/{NAME}.pc")))?;
-        let flags = compiler_flags(&package)?;
+        let flags = compiler_flags(&package, &self.prefix)?;
         let written = INCLUDED.map(|name| format!("#include <{name}>\n"));
         for text in &written {
             let source = self.lib("includes.c");
@@ -453,12 +517,18 @@ fn exported_name(line: &str) -> Option<&str> {
     }
 }
 
-/// What a file for `pkg-config` tells compilers.
-fn compiler_flags(package: &str) -> Result<Vec<String>> {
+/// A path as it is below another root.
+fn below(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// What a file for `pkg-config` tells compilers, with this prefix in the place of the one it says,
+/// as `pkg-config --define-prefix` has it.
+fn compiler_flags(package: &str, prefix: &Path) -> Result<Vec<String>> {
     let value = |name: &str| package.lines().find_map(|line| line.strip_prefix(name));
-    let prefix = value("prefix=").context("no prefix")?;
+    value("prefix=").context("no prefix")?;
     let include = value("includedir=").context("no includedir")?;
-    let include = include.replace("${prefix}", prefix);
+    let include = include.replace("${prefix}", &prefix.display().to_string());
     let flags = value("Cflags: ").context("no Cflags")?.split(' ');
     Ok(flags
         .map(|flag| flag.replace("${includedir}", &include))
@@ -514,9 +584,16 @@ mod tests {
     fn flags_are_found() {
         let package =
             "prefix=/p\nincludedir=${prefix}/include\nCflags: -I${includedir} -I${includedir}/x\n";
-        let flags = compiler_flags(package).unwrap();
-        assert_eq!(flags, ["-I/p/include", "-I/p/include/x"]);
-        assert!(compiler_flags("prefix=/p\n").is_err());
+        let flags = compiler_flags(package, Path::new("/r/p")).unwrap();
+        assert_eq!(flags, ["-I/r/p/include", "-I/r/p/include/x"]);
+        assert!(compiler_flags("prefix=/p\n", Path::new("/")).is_err());
+        assert!(compiler_flags("includedir=/p\n", Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn a_package_lies_below_its_root() {
+        let place = below(Path::new("/tmp/root"), Path::new("/usr/local"));
+        assert_eq!(place, Path::new("/tmp/root/usr/local"));
     }
 
     #[test]

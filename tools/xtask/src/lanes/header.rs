@@ -3,6 +3,12 @@
 //! What stands in `fibre-capi/include/fibre.h` is made by cbindgen, with what macros have to say,
 //! which is written by hand, in `fibre-capi/header/`. `--check` fails if the file is not what would
 //! be made.
+//!
+//! What programs are compiled with is also kept as a list of declarations ([`interface`]). One that
+//! is gone, or has another form, fails: programs that have been compiled would break, and the
+//! shared library would need another name.
+
+mod interface;
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +23,10 @@ use crate::workspace::Workspace;
 const LIBRARY: &str = "fibre-capi";
 /// The header, below it.
 const HEADER: &str = "include/fibre.h";
+/// What programs are compiled with, below it.
+const HEADERS: [&str; 2] = [HEADER, "include/fibre_pthread.h"];
+/// The list of declarations, below it.
+const INTERFACE: &str = "interface.txt";
 
 /// What to do about it.
 #[derive(Args)]
@@ -24,6 +34,10 @@ pub(crate) struct Options {
     /// Only say whether the file is current
     #[arg(long)]
     check: bool,
+    /// Takes declarations off the list that are gone or have another form. Then the version of the
+    /// interface in `lanes/capi.rs` has to rise, once there has been a release
+    #[arg(long, conflicts_with = "check")]
+    breaks: bool,
 }
 
 /// Runs the lane.
@@ -35,8 +49,29 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     steps.check("header", || {
         let text = generate(&library)?;
         fs::write(library.join(HEADER), &text)?;
+        let (kept, now) = declarations(&library)?;
+        let gone = interface::gone(&kept, &now);
+        if !gone.is_empty() && !options.breaks {
+            bail!(
+                "programs would break, and --breaks is not given: {}",
+                gone.join("; ")
+            );
+        }
+        fs::write(library.join(INTERFACE), interface::write(&now))?;
         Ok(remark(&text))
     })
+}
+
+/// The declarations on the list, and those of the headers.
+fn declarations(library: &Path) -> Result<(Vec<String>, Vec<String>)> {
+    let kept = fs::read_to_string(library.join(INTERFACE)).unwrap_or_default();
+    let mut now = Vec::new();
+    for header in HEADERS {
+        now.extend(interface::declarations(&fs::read_to_string(
+            library.join(header),
+        )?));
+    }
+    Ok((interface::read(&kept), now))
 }
 
 /// Fails if the file is stale.
@@ -49,6 +84,20 @@ pub(crate) fn check(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
             bail!("{LIBRARY}/{HEADER}, line {line}, is stale: run `cargo xtask header`");
         }
         Ok(remark(&text))
+    })?;
+    steps.check("header: interface", || {
+        let (kept, now) = declarations(&library)?;
+        let [gone, new] = [interface::gone(&kept, &now), interface::gone(&now, &kept)];
+        if !gone.is_empty() {
+            bail!("compiled programs would break: {}", gone.join("; "));
+        }
+        if !new.is_empty() {
+            bail!(
+                "{INTERFACE} lacks {}: run `cargo xtask header`",
+                new.join("; ")
+            );
+        }
+        Ok(format!("{} declarations", now.len()))
     })
 }
 
