@@ -7,10 +7,12 @@
 //! [`steps`] runs commands and keeps the account, [`verdict`] what tests have said, [`workspace`]
 //! knows where things lie, [`lanes`] holds one file per task, [`choices`] reads what values a
 //! choice has, [`pairs`] chooses combinations to test, [`conformance`] runs C programs, [`symbols`]
-//! takes what debuggers need out of libraries, [`markdown`] reads pages, [`quotes`] holds what they
+//! takes what debuggers need out of libraries, [`metadata`] reads what cargo says of packages,
+//! [`markdown`] reads pages, [`quotes`] holds what they
 //! quote from reports to what these say, [`book`] is what makes a book of the guide, [`tidy`] holds
-//! the source rules that no compiler checks, [`mutants`] what makes mistakes on purpose, and
-//! [`instructions`] what the gate on instruction counts is made of.
+//! the source rules that no compiler checks, [`mutants`] what makes mistakes on purpose, [`kit`]
+//! what plants faults for the test kit, and [`instructions`] what the gate on instruction counts is
+//! made of.
 
 #![deny(unreachable_pub, unnameable_types)]
 
@@ -19,8 +21,10 @@ mod choices;
 mod commands;
 mod conformance;
 mod instructions;
+mod kit;
 mod lanes;
 mod markdown;
+mod metadata;
 mod mutants;
 mod pairs;
 mod programs;
@@ -38,8 +42,9 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use lanes::{
-    arm, bench, browser, c, capi, check, ci, clients, doc, gdb, guide, header, links, loom,
-    package, policies, pollers, sanitize, stress, test, threads,
+    arm, audit, bench, browser, c, capi, check, ci, clients, doc, features, gdb, guide, header,
+    hello, links, loom, minimal, package, policies, pollers, ports, publish, sanitize, semver,
+    stress, test, threads, types,
 };
 use steps::Steps;
 use workspace::Workspace;
@@ -66,6 +71,8 @@ enum Task {
     Loom(loom::Options),
     /// Mistakes made on purpose in protocol code, and whether the tests see them
     Mutants(lanes::mutants::Options),
+    /// Faults planted in fibre, and how many schedules of the test kit find each
+    Kit(lanes::kit::Options),
     /// Behaviour tests under AddressSanitizer
     Sanitize,
     /// Randomised stress tests; prints the seed, takes it back through --seed
@@ -98,6 +105,22 @@ enum Task {
     Header(header::Options),
     /// The published crates as the registry would be given them, built from that
     Package,
+    /// What keeps the lower crates from being compiled for another system, by file
+    Ports(ports::Options),
+    /// A release in a clean clone, up to what would be sent to the registry; nothing is published
+    Publish(publish::Options),
+    /// Licences, sources and versions of dependencies; --advisories asks cargo-deny for faults
+    Audit(audit::Options),
+    /// The published crates with every combination of their features
+    Features,
+    /// The types of other crates that the published crates show
+    Types,
+    /// The published crates with the lowest versions that their manifests permit
+    Minimal,
+    /// What the smallest server costs to build, beside its peers; --report writes the table
+    Hello(hello::Options),
+    /// What has changed for programs since the last tag: needs cargo-semver-checks
+    Semver(semver::Options),
     /// Documentation with private items, warnings denied
     Doc,
     /// The guide as a book, its links, and its programs in C: needs mdBook
@@ -122,6 +145,7 @@ impl Task {
             Self::Release(options) => test::release(workspace, steps, options),
             Self::Loom(options) => loom::run(workspace, steps, options),
             Self::Mutants(options) => lanes::mutants::run(workspace, steps, options),
+            Self::Kit(options) => lanes::kit::run(workspace, steps, options),
             Self::Sanitize => sanitize::run(workspace, steps),
             Self::Stress(options) => stress::run(steps, options),
             Self::Policies(options) => policies::run(workspace, steps, options),
@@ -138,6 +162,14 @@ impl Task {
             Self::Links(options) => links::run(workspace, steps, options),
             Self::Header(options) => header::run(workspace, steps, options),
             Self::Package => package::run(workspace, steps),
+            Self::Ports(options) => ports::run(steps, options),
+            Self::Publish(options) => publish::run(workspace, steps, options),
+            Self::Audit(options) => audit::run(workspace, steps, options),
+            Self::Features => features::run(workspace, steps),
+            Self::Types => types::run(workspace, steps),
+            Self::Minimal => minimal::run(workspace, steps),
+            Self::Hello(options) => hello::run(workspace, steps, options),
+            Self::Semver(options) => semver::run(steps, options),
             Self::Doc => doc::run(steps),
             Self::Guide(options) => guide::run(workspace, steps, options),
             Self::Tidy(options) => check::tidy(workspace, steps, options),

@@ -10,8 +10,8 @@ use clap::Args;
 
 use crate::lanes::part::{self, PARTS, Part};
 use crate::lanes::{
-    arm, bench, c, check, clients, doc, gdb, guide, header, instructions, links, loom, package,
-    policies, pollers, sanitize, test, threads,
+    arm, audit, bench, c, check, clients, doc, features, gdb, guide, header, instructions, links,
+    loom, package, policies, pollers, sanitize, test, threads, types,
 };
 use crate::steps::Steps;
 use crate::workspace::{Workspace, require_program};
@@ -66,19 +66,12 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     if options.keep_going {
         steps.keep_going();
     }
-    steps.check("ci: tools", || {
-        for tool in TOOLS {
-            require_program(tool, "`.ci/run` installs it")?;
-        }
-        Ok(TOOLS.join(", "))
-    })?;
-    if let Some(note) = little_room(workspace.room()?) {
-        steps.note(note);
-    }
+    prepare(workspace, steps)?;
     let (part, turn, note) = options.part();
     steps.note(note);
-    let daily: [Lane; 14] = [
+    let daily: [Lane; 15] = [
         &|steps| check::without_build(workspace, steps),
+        &|steps| audit::run(workspace, steps, &audit::Options::default()),
         &|steps| test::run(steps, &test::Options::default()),
         &|steps| test::suites_in_release(workspace, steps, &test::Options::default()),
         &|steps| test::optimised(steps, &test::Options::default(), part),
@@ -95,7 +88,14 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     ];
     // What takes long, and seldom fails where the others pass, has its day.
     let by_turns: [(&str, &[Lane]); PARTS] = [
-        ("sanitize", &[&|steps| sanitize::run(workspace, steps)]),
+        (
+            "sanitize, features, types",
+            &[
+                &|steps| sanitize::run(workspace, steps),
+                &|steps| features::run(workspace, steps),
+                &|steps| types::run(workspace, steps),
+            ],
+        ),
         (
             "guide, clients, links, threads",
             &[
@@ -117,6 +117,20 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
     ];
     let lanes = todays(steps, &daily, &by_turns, part);
     run_all(steps, &lanes, options.keep_going)
+}
+
+/// Fails without the tools; says so if there is little room.
+fn prepare(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+    steps.check("ci: tools", || {
+        for tool in TOOLS {
+            require_program(tool, "`.ci/run` installs it")?;
+        }
+        Ok(TOOLS.join(", "))
+    })?;
+    if let Some(note) = little_room(workspace.room()?) {
+        steps.note(note);
+    }
+    Ok(())
 }
 
 /// The lanes of a part of the days: those of each day, and those that have their turn.

@@ -3,8 +3,10 @@
 //! What cargo has packed of each published crate is unpacked and compiled in a workspace of its
 //! own, where these crates stand for those of the registry: nothing needs to be there yet. (cargo's
 //! own verification has such a stand-in, too, but unpacks a version once and for all.) Each crate
-//! must bring both licences and a page about itself. The facade must not be among what is published
-//! of the crates below it: their examples need it, and on the registry that would be a cycle.
+//! must bring both licences and a page about itself, say what the registry shows of it, and leave
+//! at home its tests and what is made of measurements. The facade must not be among what is
+//! published of the crates below it: their examples need it, and on the registry that would be a
+//! cycle.
 
 use std::fmt::Write;
 use std::fs;
@@ -45,21 +47,27 @@ const PAGE: &str = "README.md";
 /// The facade.
 const FACADE: &str = "fibre-rt";
 
-/// The manifest of its tests, which are a package of their own, and not published.
-const FACADE_TESTS: &str = "tests/Cargo.toml";
+/// What users of a package do not need, and would have to load.
+const NEEDLESS: [&str; 4] = ["tests", "benches", "docs/results", "docs/guide"];
+
+/// What the registry shows, and finds packages by.
+const SHOWN: [&str; 7] = [
+    "description",
+    "documentation",
+    "keywords",
+    "categories",
+    "license",
+    "readme",
+    "rust-version",
+];
 
 /// Runs the lane.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("package: who is published", || check_members(workspace))?;
-    // What is packed is the tree as it is, also before it is committed.
-    let mut package = cargo(["package", "--no-verify", "--allow-dirty"]);
-    for name in PUBLISHED {
-        package.args(["--package", name]);
-    }
-    steps.run("package: pack", package)?;
+    pack(steps)?;
     let unpacked = workspace.target_dir("unpacked");
     steps.check("package: what is packed", || {
-        let folders = unpack(workspace, &unpacked)?;
+        let folders = unpack_workspace(workspace, &unpacked)?;
         for (name, folder) in PUBLISHED.iter().zip(&folders) {
             check_packed(&unpacked.join(folder), workspace.root())
                 .with_context(|| name.to_string())?;
@@ -69,13 +77,28 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
             workspace.root().join("Cargo.lock"),
             unpacked.join("Cargo.lock"),
         )?;
-        fs::write(unpacked.join("Cargo.toml"), stand_in(&folders))?;
         Ok(PUBLISHED.join(", "))
     })?;
     let mut compile = cargo(["check", "--workspace", "--manifest-path"]);
     compile.arg(unpacked.join("Cargo.toml"));
     compile.arg("--target-dir").arg(workspace.target_dir(""));
     steps.run("package: compile what is packed", compile)
+}
+
+/// Packs the tree as it is, also before it is committed.
+pub(crate) fn pack(steps: &mut Steps) -> Result<()> {
+    let mut package = cargo(["package", "--no-verify", "--allow-dirty"]);
+    for name in PUBLISHED {
+        package.args(["--package", name]);
+    }
+    steps.run("package: pack", package)
+}
+
+/// Unpacks what cargo has packed as a workspace below `place`; the folders' names there.
+pub(crate) fn unpack_workspace(workspace: &Workspace, place: &Path) -> Result<Vec<String>> {
+    let folders = unpack(workspace, place)?;
+    fs::write(place.join("Cargo.toml"), stand_in(&folders))?;
+    Ok(folders)
 }
 
 /// Unpacks what cargo has packed below `place`; the folders' names there.
@@ -151,15 +174,28 @@ fn check_packed(folder: &Path, root: &Path) -> Result<()> {
         );
     }
     ensure!(!packed(PAGE)?.trim().is_empty(), "{PAGE} is empty");
-    ensure!(
-        !folder.join(FACADE_TESTS).exists(),
-        "tests of the facade are packed"
-    );
+    for needless in NEEDLESS {
+        ensure!(!folder.join(needless).exists(), "{needless} is packed");
+    }
     check_manifest(&read_manifest(&folder.join("Cargo.toml"))?)
 }
 
 /// Fails if what cargo wrote into a package's manifest cannot be published.
 fn check_manifest(manifest: &Table) -> Result<()> {
+    let package = manifest.get("package").context("no package")?;
+    for key in SHOWN {
+        ensure!(package.get(key).is_some(), "its manifest has no {key}");
+    }
+    // Two versions of such a package cannot be in one program.
+    ensure!(package.get("links").is_none(), "its manifest has `links`");
+    let is_macro = manifest.get("lib").and_then(|lib| lib.get("proc-macro"));
+    let docs = package
+        .get("metadata")
+        .and_then(|metadata| metadata.get("docs"));
+    ensure!(
+        is_macro.is_some() || docs.is_some(),
+        "nothing is said to docs.rs"
+    );
     let targets = manifest.get("target").and_then(Value::as_table);
     let targets = targets.into_iter().flat_map(Table::values);
     for table in targets.filter_map(Value::as_table).chain([manifest]) {
@@ -173,6 +209,12 @@ fn check_manifest(manifest: &Table) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A manifest as it has to be.
+    const FINE: &str = "[package]\nname = \"fibre-io\"\ndescription = \"d\"\n\
+        documentation = \"https://docs.rs/fibre-io\"\nkeywords = [\"k\"]\ncategories = [\"c\"]\n\
+        license = \"MIT\"\nreadme = \"README.md\"\nrust-version = \"1.95\"\n\
+        [package.metadata.docs.rs]\ntargets = []\n";
 
     /// A manifest with this text.
     fn manifest(text: &str) -> Table {
@@ -204,18 +246,32 @@ mod tests {
 
     #[test]
     fn a_facade_below_itself_fails() {
-        let fine = "[dev-dependencies.socket2]\nversion = \"0.6\"\n";
-        assert!(check_manifest(&manifest(fine)).is_ok());
+        let says = |more: &str| check_manifest(&manifest(&format!("{FINE}{more}")));
+        says("[dev-dependencies.socket2]\nversion = \"0.6\"\n").unwrap();
         let cycle = "[target.'cfg(not(loom))'.dev-dependencies.fibre-rt]\nversion = \"0.1.0\"\n";
-        assert!(check_manifest(&manifest(cycle)).is_err());
-        assert!(check_manifest(&manifest("[dev-dependencies]\nfibre-rt = \"0.1\"\n")).is_err());
+        assert!(says(cycle).is_err());
+        assert!(says("[dev-dependencies]\nfibre-rt = \"0.1\"\n").is_err());
+    }
+
+    #[test]
+    fn a_manifest_that_says_too_little_or_too_much_fails() {
+        check_manifest(&manifest(FINE)).unwrap();
+        for key in SHOWN {
+            let line = FINE.lines().find(|line| line.starts_with(key)).unwrap();
+            let error = check_manifest(&manifest(&FINE.replace(line, ""))).unwrap_err();
+            assert_eq!(error.to_string(), format!("its manifest has no {key}"));
+        }
+        let linked = FINE.replace("readme", "links = \"x\"\nreadme");
+        assert!(check_manifest(&manifest(&linked)).is_err(), "links");
+        let silent = FINE.replace(".docs.rs]", ".other]");
+        assert!(check_manifest(&manifest(&silent)).is_err(), "docs.rs");
     }
 
     #[test]
     fn a_package_without_its_files_fails() {
         let folder = std::env::temp_dir().join(format!("xtask-package-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("Cargo.toml"), "[package]\n").unwrap();
+        fs::write(folder.join("Cargo.toml"), FINE).unwrap();
         let workspace = Workspace::find().unwrap();
         let root = workspace.root();
         for file in LICENCES.iter().chain([&PAGE]) {
@@ -223,10 +279,11 @@ mod tests {
             fs::copy(root.join(file), folder.join(file)).unwrap();
         }
         check_packed(&folder, root).unwrap();
-        fs::create_dir_all(folder.join("tests")).unwrap();
-        fs::write(folder.join(FACADE_TESTS), "").unwrap();
-        assert!(check_packed(&folder, root).is_err(), "tests are packed");
-        fs::remove_file(folder.join(FACADE_TESTS)).unwrap();
+        for needless in NEEDLESS {
+            fs::create_dir_all(folder.join(needless)).unwrap();
+            assert!(check_packed(&folder, root).is_err(), "{needless} is packed");
+            fs::remove_dir(folder.join(needless)).unwrap();
+        }
         // What a link to the licence becomes where links are not kept.
         fs::write(folder.join(LICENCES[0]), "../LICENSE-APACHE").unwrap();
         let error = check_packed(&folder, root).unwrap_err().to_string();

@@ -12,6 +12,9 @@
 //! are clauses of POSIX that hold with the system's threads ([`super::c`]): those of [`FAMILIES`],
 //! but for what is [`REFUSED`].
 //!
+//! With `--suites`, tests of crates that nobody here wrote are linked instead, by the script
+//! [`SUITES`].
+//!
 //! With `--real`, programs that nobody here wrote are linked instead, by the script [`REAL`].
 
 use std::fs;
@@ -35,6 +38,10 @@ const NAME: &str = "fibre-threads";
 /// The script that fetches, builds and links programs of others, and says what it does.
 const REAL: &str = "fibre-capi/real/linked";
 
+/// The script that fetches crates with tests about threads, runs these on threads of both kinds,
+/// and says what it does.
+const SUITES: &str = "exts/threads/suites/run";
+
 /// The program that says what its calls block.
 const WAITS: &str = "exts/threads/tests/waits.c";
 
@@ -55,8 +62,8 @@ const PRIVATE: [&str; 3] = ["-lgcc_s", "-lm", "-lc"];
 const PROCESSORS: usize = 2;
 
 /// The families of clauses.
-const FAMILIES: [&str; 9] = [
-    "barrier", "cond", "exit", "keys", "mutex", "once", "rwlock", "sem", "spin",
+const FAMILIES: [&str; 10] = [
+    "barrier", "cancel", "cond", "exit", "keys", "mutex", "once", "rwlock", "sem", "spin",
 ];
 
 /// Clauses of other families: about the signals that threads and programs block, and wait for.
@@ -75,15 +82,31 @@ const OTHERS: [&str; 11] = [
 ];
 
 /// Words in programs, or titles of programs, with clauses that do not hold, and why.
-const REFUSED: [(&str, &str); 2] = [
-    (
-        "pthread_cancel(",
-        "a thread that is a fibre is not cancelled",
-    ),
+const REFUSED: [(&str, &str); 9] = [
     (
         "keys/rounds_end",
         "the end of a fibre's block calls destructors for more rounds",
     ),
+    (
+        "cancel/in_a_call_on_no_socket",
+        "a call on a number that no descriptor can have fails first",
+    ),
+    (
+        "cancel/in_a_call_that_fails",
+        "a call on a number that no descriptor can have fails first",
+    ),
+    ("cancel/in_a_wait_that_fails", "pselect is no name"),
+    ("cancel/in_aio_suspend", "aio_suspend is no name"),
+    (
+        "cancel/in_locks_of_files",
+        "a wait for a lock of a file is a thread's",
+    ),
+    ("cancel/in_message_queues", "msgrcv is no name"),
+    (
+        "cancel/of_one_that_joins_its_canceller",
+        "a wait for the end of a kernel thread is a thread's",
+    ),
+    ("cancel/wins_over_a_later_end", "recvmmsg is no name"),
 ];
 
 /// Which programs.
@@ -98,11 +121,14 @@ pub(crate) struct Options {
     /// Links programs of others instead, those of `fibre-capi/real/programs`, and writes the table
     #[arg(long)]
     real: bool,
+    /// Builds and runs the tests of the crates in `exts/threads/suites/crates.txt` instead
+    #[arg(long, conflicts_with = "real")]
+    suites: bool,
     /// With --real: runs each program once, and writes no table
     #[arg(long, requires = "real")]
     check: bool,
-    /// Parts of the paths of the programs to run, or names of programs of others; all, if none is
-    /// named
+    /// Parts of the paths of the programs to run, or names of programs of others, or of crates;
+    /// all, if none is named
     programs: Vec<String>,
 }
 
@@ -134,6 +160,9 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, options: &Options) -
             "threads: programs of others",
             place.real(workspace, options),
         );
+    }
+    if options.suites {
+        return steps.run("threads: suites", place.suites(workspace, options));
     }
     steps.check("threads: what calls block", || {
         let source = workspace.root().join(WAITS);
@@ -313,6 +342,14 @@ impl Place {
         real.args(options.check.then_some("--check"));
         real.args(&options.programs);
         real
+    }
+
+    /// The command that runs the tests of crates, and compares them.
+    fn suites(&self, workspace: &Workspace, options: &Options) -> Command {
+        let mut suites = Command::new(workspace.root().join(SUITES));
+        suites.env("FIBRE_CAPI", &self.prefix);
+        suites.args(&options.programs);
+        suites
     }
 
     /// Compiles a program to an object, as it is.

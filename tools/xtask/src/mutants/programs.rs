@@ -21,7 +21,7 @@ use crate::mutants::subjects::MODELS;
 /// The mutant that is to act.
 pub(crate) const CHOICE: &str = "FIBRE_MUTANT";
 /// A file that marks the mutants that are asked for.
-const REACHED: &str = "FIBRE_MUTANTS_REACHED";
+pub(crate) const REACHED: &str = "FIBRE_MUTANTS_REACHED";
 
 /// The longest that a test may take without a mistake; one that takes longer is not used.
 const MAX_TIME: Duration = Duration::from_secs(20);
@@ -158,7 +158,7 @@ pub(crate) fn run(
 }
 
 /// Ends a process with all that it has started.
-fn kill(group: &str) {
+pub(crate) fn kill(group: &str) {
     let mut command = Command::new("kill");
     command.args(["-KILL", "--", group]).stderr(Stdio::null());
     let _ = command.status();

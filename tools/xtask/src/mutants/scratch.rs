@@ -21,17 +21,20 @@ use crate::mutants::mutant::{Mutant, Woven, weave};
 use crate::mutants::subjects::{MODELLED, MODELS, SUBJECTS, Subject};
 
 /// No warnings, and no debug information.
-const QUIET: &str = "--cap-lints=allow -Cdebuginfo=0";
+pub(crate) const QUIET: &str = "--cap-lints=allow -Cdebuginfo=0";
 
 /// How often the copy is woven again before that is given up.
 const ATTEMPTS: usize = 40;
 
 /// The question, as the copy answers it: the environment names the mutant that is to act, and a
 /// file to mark each one in that is asked for.
-const HOOK: &str = include_str!("hook.rs.txt");
+pub(crate) const HOOK: &str = include_str!("hook.rs.txt");
 
 /// The file that it is added to.
-const QUESTION: &str = "fibre-core/src/sync/atomic.rs";
+pub(crate) const QUESTION: &str = "fibre-core/src/sync/atomic.rs";
+
+/// The one package among the documents: a member of the workspace.
+const GUIDE: &str = "docs/guide/";
 
 /// One file with its mutants.
 pub(crate) struct File {
@@ -97,48 +100,77 @@ impl Binary {
 impl Scratch {
     /// Copies what git knows of the workspace and finds the mutants.
     pub(crate) fn make(workspace: &Path, root: &Path, lists: &Lists) -> Result<Self> {
+        let mut scratch = Self {
+            root: root.to_owned(),
+            files: Vec::new(),
+        };
+        let is_woven = |name: &str| SUBJECTS.iter().any(|subject| subject.file == name);
+        scratch.copy(workspace, is_woven, |name, mut content| {
+            if name == QUESTION {
+                content.extend_from_slice(HOOK.as_bytes());
+            }
+            Ok(content)
+        })?;
+        scratch.find_all(workspace, lists)?;
+        Ok(scratch)
+    }
+
+    /// Copies what git knows of the workspace, but for what is woven, and `changed`, which gets
+    /// each file's name and content.
+    pub(crate) fn copy(
+        &self,
+        workspace: &Path,
+        is_woven: impl Fn(&str) -> bool,
+        changed: impl Fn(&str, Vec<u8>) -> Result<Vec<u8>>,
+    ) -> Result<()> {
         let output = Command::new("git")
             .args(["ls-files", "--cached", "--others", "--exclude-standard"])
             .current_dir(workspace)
             .output()?;
         ensure!(output.status.success(), "git does not list the files");
         let names = String::from_utf8(output.stdout)?;
-        let names = names.lines().filter(|name| !name.starts_with("docs/"));
+        let is_page = |name: &str| name.starts_with("docs/") && !name.starts_with(GUIDE);
+        let names = names.lines().filter(|name| !is_page(name));
         for name in names {
             let from = workspace.join(name);
-            let woven = SUBJECTS.iter().any(|subject| subject.file == name);
-            if from.is_file() && !woven {
-                let mut content = fs::read(&from)?;
-                if name == QUESTION {
-                    content.extend_from_slice(HOOK.as_bytes());
-                }
-                write(&root.join(name), &content)?;
+            if from.is_file() && !is_woven(name) {
+                write(&self.root.join(name), &changed(name, fs::read(&from)?)?)?;
             }
         }
-        let mut files = Vec::new();
-        let (mut first, mut keys) = (1, Keys::default());
-        let none = Default::default();
+        Ok(())
+    }
+
+    /// Finds the mutants of all files.
+    fn find_all(&mut self, workspace: &Path, lists: &Lists) -> Result<()> {
+        let (mut keys, none) = (Keys::default(), Default::default());
         for subject in SUBJECTS {
             let text = fs::read_to_string(workspace.join(subject.file))?;
             let mutants = find(&text, lists.get(subject.file).unwrap_or(&none))
                 .with_context(|| format!("cannot read {}", subject.file))?;
-            first += mutants.len();
-            files.push(File {
-                subject,
-                text,
-                first: first - mutants.len(),
-                keys: keys.of(&mutants),
-                mutants,
-                out: BTreeSet::new(),
-            });
+            self.add(subject, text, mutants, &mut keys);
         }
-        Ok(Self {
-            root: root.to_owned(),
-            files,
-        })
+        Ok(())
     }
 
-    /// How many numbers there are.
+    /// Adds a file. Its mutants have the next numbers.
+    pub(crate) fn add(
+        &mut self,
+        subject: &'static Subject,
+        text: String,
+        mutants: Vec<Mutant>,
+        keys: &mut Keys,
+    ) {
+        self.files.push(File {
+            subject,
+            text,
+            first: self.count(),
+            keys: keys.of(&mutants),
+            mutants,
+            out: BTreeSet::new(),
+        });
+    }
+
+    /// The number after the last one. The first one is 1.
     pub(crate) fn count(&self) -> usize {
         let last = self.files.last();
         last.map_or(1, |file| file.first + file.mutants.len())
@@ -157,7 +189,7 @@ impl Scratch {
     }
 
     /// Builds the test programs by this command, without the mutants that do not compile.
-    fn build(&mut self, command: impl Fn() -> Command) -> Result<Vec<Binary>> {
+    pub(crate) fn build(&mut self, command: impl Fn() -> Command) -> Result<Vec<Binary>> {
         for _ in 0..ATTEMPTS {
             let woven = self.weave()?;
             let (binaries, errors) = compile(command(), &self.root)?;

@@ -57,7 +57,13 @@ const DRAWN: [(&str, &[&str]); 28] = [
     ),
     (
         "fibre-ureq",
-        &["fibre-core", "fibre-io", "fibre-rustls", FACADE],
+        &[
+            "fibre-core",
+            "fibre-io",
+            "fibre-rustls",
+            "fibre-test",
+            FACADE,
+        ],
     ),
     // Its tests use the facade.
     (
@@ -70,6 +76,7 @@ const DRAWN: [(&str, &[&str]); 28] = [
         &[
             "fibre-core",
             "fibre-inspect",
+            "fibre-io",
             "fibre-sync",
             "fibre-test-macros",
             FACADE,
@@ -116,7 +123,13 @@ const DRAWN: [(&str, &[&str]); 28] = [
     ),
     (
         "fibre-services",
-        &[FACADE, "fibre-hyper", "fibre-libc", "fibre-measure"],
+        &[
+            FACADE,
+            "fibre-hyper",
+            "fibre-libc",
+            "fibre-measure",
+            "fibre-test",
+        ],
     ),
     ("fibre-clients", &[FACADE, "fibre-libc", "fibre-measure"]),
     // The programs in its pages.

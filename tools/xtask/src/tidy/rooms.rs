@@ -26,7 +26,7 @@ pub(crate) const DRAWN: [(&str, usize); 13] = [
     ("exts/rustls", 10),
     ("exts/ureq", 10),
     ("exts/libc", 17),
-    ("exts/test", 15),
+    ("exts/test", 16),
     ("fibre-capi", 60),
 ];
 

@@ -30,12 +30,13 @@ const THREAD_LOCAL_HOME: &str = "fibre-core/src";
 
 /// Programs as users write them, which may have thread-locals of their own: tests of what becomes
 /// of these.
-const THREAD_LOCAL_USERS: [&str; 8] = [
+const THREAD_LOCAL_USERS: [&str; 9] = [
     "tests/bounds/soundness",
     "tests/running/switch_hooks.rs",
     "examples/fibre-examples/tests/mixups.rs",
     "tests/running/thread_locals",
     "exts/libc/tests/own",
+    "exts/libc/tests/std",
     "exts/libc/tests/threads",
     "tests/gdb/thread_locals.rs",
     "tests/observed/stuck/near.rs",
