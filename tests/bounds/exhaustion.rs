@@ -11,7 +11,7 @@
 
 use crate::support;
 
-use fibre::{Builder, Cluster, JoinHandle, StackError};
+use fibre::{Builder, Cluster, ClusterBuilder, JoinHandle, StackError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -31,9 +31,14 @@ struct Crowd {
 impl Crowd {
     /// A crowd of nobody.
     fn new(stack_size: usize) -> Self {
-        let cluster = Cluster::builder().processors(2).stack_size(stack_size);
+        Self::of(Cluster::builder(), stack_size)
+    }
+
+    /// The same in a cluster of this kind.
+    fn of(builder: ClusterBuilder, stack_size: usize) -> Self {
+        let builder = builder.processors(2).stack_size(stack_size);
         Self {
-            cluster: cluster.build().unwrap(),
+            cluster: builder.build().unwrap(),
             latch: Latch::new(),
             blocked: Arc::default(),
             handles: Vec::new(),
@@ -111,6 +116,32 @@ fn limit(resource: Resource, more: u64) {
 /// may be written.
 #[cfg(not(feature = "sanitizer"))]
 const LIMITED: [Resource; 2] = [Resource::As, Resource::Data];
+
+/// Stacks that are kept with thread-locals for fibres to come give their addresses to other ones.
+#[cfg(not(feature = "sanitizer"))]
+#[test]
+fn stacks_with_thread_locals_are_not_kept_from_spawns() {
+    alone(&[("MALLOC_ARENA_MAX", "1")], || {
+        // SAFETY: these fibres keep no references to thread-locals.
+        let builder = unsafe { Cluster::builder().own_thread_locals() };
+        let mut crowd = Crowd::of(builder, 16 << 20);
+        for _ in 0..4 {
+            crowd.add(Builder::new()).unwrap();
+        }
+        eventually(|| crowd.blocked() == 4);
+        assert_eq!(crowd.end(), 0);
+        // A stack of twice the size fits where these are.
+        limit(Resource::As, 8 << 20);
+        let large = || Builder::new().stack_size(32 << 20);
+        eventually(|| match large().spawn_in(&crowd.cluster, || ()) {
+            Ok(fibre) => fibre.join().is_ok(),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+                false
+            }
+        });
+    });
+}
 
 /// Addresses run out with stacks that are taken at once: the spawn that has none says so.
 #[cfg(not(feature = "sanitizer"))]

@@ -28,6 +28,7 @@ fn run(what: &str) {
             });
             Ok(())
         })),
+        "panic" => panic!("a mistake"),
         "cancellable" => drop(cancellable(|| ())),
         "cancellable group" => {
             drop(Group::builder().cancellable(true).run(|_: &Group<'_, '_, (), ()>| Ok(())));
@@ -115,6 +116,15 @@ fn programs_that_cannot_unwind_say_so() {
             "{what}: {said}"
         );
     }
+    // A panic ends it, with what the hook says, before anybody could join the fibre.
+    let output = Command::new(&program).arg("panic").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{said}");
+    assert!(
+        said.contains("a mistake") && said.contains("src/main.rs"),
+        "{said}"
+    );
+    assert_eq!(output.stdout, b"");
     for (what, words) in [
         ("what can fail", ""),
         ("what is in time", ""),

@@ -4,10 +4,14 @@
 
 use super::{leaks, leave, spawn};
 use fibre::channel;
+use fibre::os::unix::net::UnixStream;
 use fibre::sync::{Barrier, Condvar, Event, Mutex, Notify, Once, RwLock, Semaphore, WaitGroup};
 use fibre::{Builder, CancelToken, JoinHandle, Limit, select};
+use std::hint::black_box;
+use std::io::{Read, Write};
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 #[test]
 fn a_send_that_nobody_receives() {
@@ -59,6 +63,76 @@ fn a_second_receive() {
         });
     });
 }
+
+/// What wakes a reader faster names it for as long as the descriptor is open.
+#[test]
+fn after_a_read_that_had_to_wait() {
+    leaks("after_read", &[&["handler"]], |prefix| {
+        let (mut reads, mut writes) = UnixStream::pair().unwrap();
+        let (sender, receiver) = channel::bounded::<u32>(1);
+        leave(&format!("{prefix}handler"), move || {
+            reads.read_exact(&mut [0]).unwrap();
+            receiver.recv().unwrap();
+            drop((sender, reads));
+        });
+        // The handler waits by then.
+        fibre::sleep(Duration::from_millis(20));
+        writes.write_all(&[1]).unwrap();
+    });
+}
+
+/// A ready queue links its fibres by words in their blocks.
+#[test]
+fn behind_one_that_goes_on_in_the_ready_queue() {
+    leaks("neighbour", &[&["leaked"]], |prefix| {
+        // Both are ready before either runs, where there is one processor.
+        static NEVER_SET: Event = Event::new();
+        leave("goes_on", || NEVER_SET.wait());
+        leave(&format!("{prefix}leaked"), || {
+            let (sender, receiver) = channel::bounded::<u32>(1);
+            drop((receiver.recv(), sender));
+        });
+    });
+}
+
+/// The deadlines of a processor's fibres lie in a heap, and name entries on their stacks.
+#[test]
+fn after_a_sleep() {
+    leaks("after_sleep", &[&["sleeper"]], |prefix| {
+        leave(&format!("{prefix}sleeper"), || {
+            fibre::sleep(Duration::from_millis(1));
+            waits_deep_down();
+        });
+    });
+}
+
+/// Waits in a frame further down than where a sleep does.
+#[inline(never)]
+fn waits_deep_down() {
+    let room = black_box([0_u8; 16 << 10]);
+    let (sender, receiver) = channel::bounded::<u32>(1);
+    drop((receiver.recv(), sender, room));
+}
+
+/// The ring of a channel that goes on had a reference to the event.
+#[test]
+fn after_a_reference_was_received() {
+    static ALL: LazyLock<[Requests; 2]> =
+        LazyLock::new(|| [channel::bounded(4), channel::unbounded()]);
+    leaks("received", &[&["bounded"], &["unbounded"]], |prefix| {
+        for (name, requests) in ["bounded", "unbounded"].into_iter().zip(&*ALL) {
+            leave(&format!("{prefix}{name}"), || {
+                let done = Arc::new(Event::new());
+                requests.0.send(Arc::clone(&done)).unwrap();
+                done.wait();
+            });
+            let serve = || drop(requests.1.recv());
+            fibre::spawn(serve).join().unwrap();
+        }
+    });
+}
+
+type Requests = (channel::Sender<Arc<Event>>, channel::Receiver<Arc<Event>>);
 
 #[test]
 fn two_orders() {

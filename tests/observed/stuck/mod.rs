@@ -34,6 +34,9 @@ use std::time::{Duration, Instant};
 /// How long fibres have to begin to wait.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// How long searches are repeated that have not found all fibres.
+const REST: Duration = Duration::from_secs(3);
+
 /// Spawns a fibre with a name, and detaches it.
 fn leave(name: &str, f: impl FnOnce() + Send + 'static) {
     drop(spawn(name, f));
@@ -69,6 +72,20 @@ fn found(prefix: &str) -> Vec<Vec<String>> {
     let mut sets: Vec<_> = names.filter(|names| !names.is_empty()).collect();
     sets.sort();
     sets
+}
+
+/// [`found`] by the last of several searches: the first one that finds `all`, or one that comes
+/// when all should have come to rest. A fibre that waits may still have been woken, and be stuck in
+/// its next wait only.
+fn found_at_last(prefix: &str, all: impl Fn(&[Vec<String>]) -> bool) -> Vec<Vec<String>> {
+    let begun = Instant::now();
+    loop {
+        let found = found(prefix);
+        if all(&found) || begun.elapsed() > REST {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Waits until so many fibres wait with names that begin with `prefix`.
@@ -116,13 +133,17 @@ const MISSED: i32 = 3;
 const TRIES: usize = 3;
 
 /// Calls `f` on 1, 2 and 4 processors, each time in a process of its own, with a cluster and what
-/// the names of the fibres begin with. If it returns `false`, it is called in another process.
+/// the names of the fibres begin with. If it returns `false`, it is called in another process. The
+/// clusters wipe their stacks, so that no frame has old words of a fibre that has ended.
 fn alone(scenario: &str, f: impl Fn(&Cluster, &str) -> bool) {
     let all = [1, 2, 4].map(|processors| (processors, format!("{scenario}/{processors}/")));
     for (processors, prefix) in &all {
         if plays(prefix) {
             end_after(LIMIT);
-            let cluster = Cluster::builder().processors(*processors).build();
+            let cluster = Cluster::builder()
+                .processors(*processors)
+                .wipe_stacks(true)
+                .build();
             let complete = f(&cluster.unwrap(), prefix);
             std::process::exit(if complete { 0 } else { MISSED });
         }
@@ -156,13 +177,16 @@ fn leaks(scenario: &str, sets: &[&[&str]], begin: fn(&str)) {
         let count = sets.iter().map(|set| set.len()).sum();
         begin_on_a_fibre(cluster, prefix, begin, count);
         forget_earlier_calls();
-        let found = found(prefix);
-        let (all, mut names) = (sets.concat(), found.concat());
-        names.sort();
-        assert!(
-            names.iter().all(|name| all.contains(&name.as_str())),
-            "{names:?}"
-        );
+        let all = sets.concat();
+        let names_in = |found: &[Vec<String>]| {
+            let mut names = found.concat();
+            names.sort();
+            let no_others = names.iter().all(|name| all.contains(&name.as_str()));
+            assert!(no_others, "{prefix}: {names:?}");
+            names
+        };
+        let found = found_at_last(prefix, |found| names_in(found) == all);
+        let names = names_in(&found);
         // Fibres of one set come together; old words may make one set of two.
         let together = sets.len() > 1 || names.is_empty() || found == sets;
         assert!(together, "{prefix}: {found:?}");

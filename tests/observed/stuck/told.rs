@@ -22,7 +22,7 @@ const ATTEMPTS: usize = 4;
 
 #[test]
 fn a_report_names_the_fibre_and_the_place() {
-    let environment = [("FIBRE_DEADLOCK", "report")];
+    let environment = [("FIBRE_DEADLOCK", "report"), ("FIBRE_WIPE_STACKS", "1")];
     let start = || {
         program(2, &environment, || {
             let begin = || {

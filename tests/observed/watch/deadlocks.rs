@@ -10,6 +10,7 @@ use fibre::sync::{Mutex, RwLock};
 use fibre::{Builder, JoinHandle, sleep};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 /// Spawns a fibre with a name.
@@ -189,6 +190,23 @@ fn abort_reports_and_aborts() {
     assert_eq!(program.end().signal(), Some(libc::SIGABRT));
     let report = program.report();
     assert!(report.contains("they wait for each other"), "{report}");
+}
+
+/// All fibres wait, and the processors sleep, long before the last thread that could end that waits
+/// for ever, too. A static refers to the fibre's wait: no search for stuck fibres tells of it.
+#[test]
+fn a_thread_that_comes_to_rest_late() {
+    static NEVER_SET: fibre::sync::Event = fibre::sync::Event::new();
+    let program = program(2, &[("FIBRE_DEADLOCK", "report")], || {
+        drop(spawn("waiter", || NEVER_SET.wait()));
+        thread::sleep(Duration::from_secs(10));
+    });
+    let report = program.report();
+    assert!(report.contains("the only fibre waits"), "{report}");
+    assert!(
+        report.contains("and no timer, descriptor, signal or thread"),
+        "{report}"
+    );
 }
 
 /// The threads of the metrics and of the lines about the scheduler wait in other ways than the

@@ -6,7 +6,7 @@ use crate::support::drops::OnDrop;
 use crate::support::watched;
 use crate::support::{Drops, Latch, eventually, for_clusters, for_each_cluster, let_others_block};
 use fibre::sync::{Condvar, Mutex, Semaphore};
-use fibre::{Cancelled, Cluster, JoinHandle, Limit, WaitError};
+use fibre::{Builder, CancelToken, Cancelled, Cluster, JoinHandle, Limit, WaitError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -112,6 +112,32 @@ fn what_is_free_is_taken() {
             assert_eq!(ended.join_within(never()).unwrap().unwrap(), 3);
             assert_eq!(fibre::cancellation_point(), Err(Cancelled));
         });
+    });
+}
+
+/// A request wins over the end of the joined fibre that comes after it, though the caller runs only
+/// when both have come.
+#[test]
+fn a_request_wins_over_a_later_end() {
+    for_each_cluster(|cluster| {
+        let token = CancelToken::new();
+        let (cancels, begun) = (token.clone(), Latch::new());
+        let waits = Arc::clone(&begun);
+        let ends = cluster.spawn(move || {
+            waits.wait();
+            cancels.cancel();
+        });
+        let joins = Builder::new()
+            .cancel_token(&token)
+            .spawn_in(cluster, move || {
+                begun.open();
+                // It is refused where the request has come already.
+                ends.join_within(Limit::Cancellation).is_err()
+            });
+        assert!(
+            joins.unwrap().join().unwrap(),
+            "it has joined what ended later"
+        );
     });
 }
 

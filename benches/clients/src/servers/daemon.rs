@@ -174,10 +174,11 @@ impl Folder {
         self.user.is_some_and(|user| user.user != 0)
     }
 
-    /// A command that runs as the owner of this folder, and in it.
+    /// A command that runs as the owner of this folder, and in it. So do its temporary files: a
+    /// MariaDB that starts removes those of all others that are where it has its own.
     pub(super) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(&self.path);
+        command.current_dir(&self.path).env("TMPDIR", &self.path);
         if let Some(User { user, group }) = self.user {
             command.uid(user).gid(group);
         }

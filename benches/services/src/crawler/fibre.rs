@@ -19,7 +19,9 @@ fn fetch(site: SocketAddr, path: &str) -> io::Result<String> {
 }
 
 /// All pages that can be reached, with their sizes; those that failed have none.
-fn crawl(options: &Crawler) -> Result<BTreeMap<String, Option<usize>>, GroupError<io::Error>> {
+pub(crate) fn crawl(
+    options: &Crawler,
+) -> Result<BTreeMap<String, Option<usize>>, GroupError<io::Error>> {
     let (site, each) = (options.site, options.each);
     let group = Group::builder().limit(options.at_once).timeout(options.all);
     group.run(|group| {

@@ -24,7 +24,7 @@ fn forward(client: &TcpStream, backend: SocketAddr, idle: Duration) -> io::Resul
 }
 
 /// Accepts connections until it is cancelled.
-fn accept(listener: &TcpListener, options: &Proxy) {
+pub(crate) fn accept(listener: &TcpListener, options: &Proxy) {
     let places = Arc::new(Semaphore::new(options.most));
     while let Ok(place) = places.permit_owned_within(Limit::Cancellation) {
         let Some((client, peer)) = listener.connections().next() else {

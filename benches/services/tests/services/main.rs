@@ -16,4 +16,5 @@ mod proxy;
 mod redis;
 #[path = "../../../../tests/support/redis.rs"]
 mod redis_commands;
+mod simulated;
 mod udp;
