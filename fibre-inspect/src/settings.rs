@@ -14,7 +14,8 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the variables of the whole process stand for that are not set; those that are not here are
 /// of a cluster, of I/O, or say themselves what happens.
-const DEFAULTS: [(&str, &str); 13] = [
+const DEFAULTS: [(&str, &str); 14] = [
+    ("FIBRE_FILE_RING", "8"),
     ("FIBRE_GUARD", "the best there is"),
     ("FIBRE_MAIN", "1"),
     ("FIBRE_LOCK_PROFILE", "0"),

@@ -14,7 +14,6 @@
 //! | `buffers` | buffers that connections share |
 //! | `forward` | reading and writing through a value, as through a reference |
 //! | `sequence_cursor` | a cursor into a count of arrivals |
-//! | `shut_down` | detects listeners that are shut down, which the kernel does not report |
 //! | `config` | the settings of each cluster |
 //! | `gate` | readiness of one direction, and the fibres that wait for it |
 //! | `simulated` | sockets that a test kit simulates |
@@ -27,12 +26,13 @@
 //! | `poller` | the pollers, which wait in the kernel for descriptors |
 //! | `backoff` | pauses of accepting when descriptors run out |
 //! | `source` | a descriptor with its slot |
-//! | `transfer` | computations of every call that moves bytes |
+//! | `transfer` | computations of every call that moves bytes; what a file's bytes come from |
 //! | `readiness`, `poll` | waiting for several descriptors |
 //! | `pollable` | any descriptor that a fibre can wait for |
 //! | `copy` | copying inside the kernel |
 //! | `net` | TCP, UDP and Unix sockets, after std's |
 //! | `pipe` | pipes, after `std::io::pipe` |
+//! | `ring` | reads of files that wait for the disk, when there are many |
 //! | `fs` | files, after `std::fs` |
 //! | `raw` | descriptors by their numbers, as C programs have them |
 //! | `posix` | what the C library does beyond std |
@@ -83,9 +83,9 @@ pub mod raw;
 mod readiness;
 #[cfg(not(loom))]
 mod retry;
+#[doc(hidden)]
+pub mod ring;
 pub mod sequence_cursor;
-#[cfg(not(loom))]
-mod shut_down;
 #[cfg(not(loom))]
 pub mod signal;
 #[cfg(not(loom))]

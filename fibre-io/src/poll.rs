@@ -11,6 +11,7 @@
 //! says at once that reads and writes do not block.
 
 mod ready_arm;
+pub(crate) mod shut_down;
 
 pub use self::ready_arm::{ReadyArm, ready_arm};
 

@@ -1,4 +1,7 @@
-//! The computations before and after every call that moves bytes.
+//! The computations before and after every call that moves bytes. `storage` has what a file's bytes
+//! come from.
+
+pub(crate) mod storage;
 
 use crate::funnel::Left;
 use std::ops::{Deref, Range};

@@ -24,47 +24,18 @@ use fibre::os::unix::net::UnixStream;
 use fibre::process::{Command, Stdio};
 use fibre::signal::{SIGUSR1, Signals};
 use fibre::sync::{Condvar, Mutex};
-use libc::{c_long, c_ulong, sock_filter, sock_fprog};
+use libc::c_long;
 use std::io::{self, BufRead, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use support::direct::DirectBlock;
 use support::process::{child, end_after, no_core_file, plays};
+use support::sandbox::refuse;
 
 /// The longest that a child may take.
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// Has the kernel refuse a call to this thread, and to all that it starts.
-fn refuse(call: c_long, errno: i32) {
-    let number = std::mem::offset_of!(libc::seccomp_data, nr) as u32;
-    let statement = |code: u32, value: u32, differs: u8| sock_filter {
-        code: code as u16,
-        jt: 0,
-        jf: differs,
-        k: value,
-    };
-    let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    let equals = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let say = libc::BPF_RET | libc::BPF_K;
-    let mut filter = [
-        statement(load, number, 0),
-        statement(equals, call as u32, 1),
-        statement(say, libc::SECCOMP_RET_ERRNO | errno as u32, 0),
-        statement(say, libc::SECCOMP_RET_ALLOW, 0),
-    ];
-    let program = sock_fprog {
-        len: filter.len() as u16,
-        filter: filter.as_mut_ptr(),
-    };
-    let (yes, no): (c_ulong, c_ulong) = (1, 0);
-    let mode = libc::SECCOMP_MODE_FILTER as c_ulong;
-    // SAFETY: the program is valid during the calls, which copy it.
-    let done = unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, no, no, no) == 0
-            && libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) == 0
-    };
-    assert!(done, "{}", io::Error::last_os_error());
-}
 
 /// An error with these words, unless what should be is.
 fn ensure(is: bool, otherwise: &str) -> io::Result<()> {
@@ -87,6 +58,7 @@ const PARTS: &[Part] = &[
     ("unix", unix),
     ("pipes", pipes),
     ("files", files),
+    ("direct reads", direct_reads),
     ("input", input),
     ("output", output),
     ("signals", signals),
@@ -278,6 +250,35 @@ fn files() -> io::Result<()> {
     fibre::spawn(on_fibre).join().unwrap()
 }
 
+/// Reads that wait for the device, which go to the ring.
+fn direct_reads() -> io::Result<()> {
+    let on_fibre = || {
+        let name = format!("fibre-sandbox-direct-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, [7; 3 * DirectBlock::SIZE])?;
+        let mut options = fibre::fs::OpenOptions::new();
+        let file = options.read(true).custom_flags(libc::O_DIRECT).open(&path);
+        std::fs::remove_file(&path)?;
+        let file = Arc::new(file?);
+        let read = |place: u64| {
+            let file = Arc::clone(&file);
+            fibre::spawn(move || {
+                let mut block = DirectBlock::default();
+                let offset = place * DirectBlock::SIZE as u64;
+                file.read_at(&mut block.0, offset)
+                    .map(|count| (count, block.0[9]))
+            })
+        };
+        for (place, fibre) in [0, 1, 2, 3].map(|place| (place, read(place))) {
+            let end = (0, 0);
+            let whole = (DirectBlock::SIZE, 7);
+            assert_eq!(fibre.join().unwrap()?, if place < 3 { whole } else { end });
+        }
+        Ok(())
+    };
+    fibre::spawn(on_fibre).join().unwrap()
+}
+
 fn input() -> io::Result<()> {
     let read = || {
         let mut line = String::new();
@@ -401,7 +402,10 @@ const REFUSALS: [i32; 2] = [libc::EPERM, libc::ENOSYS];
 #[track_caller]
 fn outcomes(call: c_long, errno: i32) -> (Vec<(String, String)>, String) {
     let (call, errno) = (call.to_string(), errno.to_string());
-    let mut command = child("sandboxed", &[("CALL", &call), ("ERRNO", &errno)]);
+    let mut command = child(
+        "sandboxed",
+        &[("CALL", &call), ("ERRNO", &errno), ("FIBRE_FILE_RING", "1")],
+    );
     command
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
@@ -466,6 +470,8 @@ fn calls_that_are_optional() {
         libc::SYS_fadvise64,
         libc::SYS_getpriority,
         libc::SYS_getrandom,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_setup,
         libc::SYS_madvise,
         libc::SYS_membarrier,
         libc::SYS_memfd_create,

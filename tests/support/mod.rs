@@ -16,10 +16,13 @@
     reason = "each test file uses a part; a test fails by panicking"
 )]
 
+pub mod direct;
 pub mod drops;
 pub mod process;
 pub mod program;
 pub mod random;
+#[cfg(target_arch = "x86_64")]
+pub mod sandbox;
 mod seeker;
 pub mod sockets;
 pub mod stripped;

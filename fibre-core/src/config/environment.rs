@@ -139,6 +139,7 @@ static VARIABLES: &[Variable] = &[
     },
     number::<NonZeroUsize>("FIBRE_BLOCKING_THREADS", "a positive number"),
     number::<u64>("FIBRE_BLOCKING_IDLE", "a number of milliseconds"),
+    number::<usize>("FIBRE_FILE_RING", "a number, 0 for none"),
     number::<ProcessorCount>("FIBRE_COMPUTE_PROCESSORS", "a number from 1 to 65534"),
     number::<Nice>("FIBRE_COMPUTE_NICE", "a number from 0 to 19"),
     switch("FIBRE_MAIN"),

@@ -21,6 +21,7 @@ pub use ends::{CopyFrom, CopyTo, Duplex, Origin};
 use crate::funnel::{Direction, Left};
 use crate::source::Source;
 use crate::timeout::Timeout;
+use crate::transfer::storage::is_direct;
 use fibre_core::{blocking, in_fibre, scope};
 use rustix::fs::{SeekFrom, seek, tell};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, retry_on_intr};
@@ -237,7 +238,7 @@ fn send_piece<W: CopyTo + ?Sized>(
     offset: u64,
     most: usize,
 ) -> io::Result<Option<usize>> {
-    if most <= BUFFER && in_fibre() {
+    if most <= BUFFER && in_fibre() && !is_direct(file) {
         let mut buffer = [0; BUFFER];
         let mut slices = [IoSliceMut::new(&mut buffer[..most])];
         if let Ok(count) = preadv2(file, &mut slices, offset, ReadWriteFlags::NOWAIT) {

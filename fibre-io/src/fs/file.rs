@@ -5,6 +5,7 @@ use super::patient::{self, Kind, PATIENT};
 use super::{FileTimes, Metadata, Permissions, TryLockError};
 use crate::copy::{CopyFrom, Origin};
 use crate::forward::{reads_as_reference, writes_as_reference};
+use crate::ring::WaitingRead;
 use fibre_core::{blocking, in_fibre};
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
@@ -17,8 +18,10 @@ use std::time::SystemTime;
 /// otherwise, calls block the fibre, or the thread if the caller is no fibre.
 ///
 /// A call costs some ten microseconds, as another thread makes it; a read of cached pages costs
-/// less than one. If only a part is cached, [`read`](Read::read) returns that, as `Read` allows.
-/// The bytes that it returns are contiguous in the file, whoever else reads through this handle.
+/// less than one. When eight reads at offsets wait for the disk at once, further ones go to the
+/// kernel by io_uring, and take no thread (`FIBRE_FILE_RING`). If only a part is cached,
+/// [`read`](Read::read) returns that, as `Read` allows. The bytes that it returns are contiguous in
+/// the file, whoever else reads through this handle.
 /// For small pieces use [`std::io::BufReader`] and [`std::io::BufWriter`].
 ///
 /// ```
@@ -157,6 +160,20 @@ impl File {
         self.file
     }
 
+    /// Reads what is not cached.
+    fn read_at_and_wait(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let (read, fd) = (WaitingRead::begin(), self.file.as_fd());
+        if read.is_one_of_many() && self.in_place.ends(fd) {
+            let whole = IoSliceMut::new(buffer);
+            // SAFETY: it has the form of the kernel's, and nobody else uses the buffer.
+            let read = unsafe { read.on_ring(fd, (&raw const whole).cast(), 1, offset) };
+            if let Some(count) = read {
+                return Ok(count);
+            }
+        }
+        blocking(|| self.file.read_at(buffer, offset))
+    }
+
     /// Makes a call elsewhere that uses the file's position.
     fn positioned<R: Send>(&self, call: impl FnOnce(&mut &fs::File) -> R + Send) -> R {
         let _away = self.in_place.send_away();
@@ -245,7 +262,7 @@ impl FileExt for File {
         let mut whole = [IoSliceMut::new(buffer)];
         match self.in_place.read(self.file.as_fd(), &mut whole, at) {
             Some(count) => Ok(count),
-            None => blocking(|| self.file.read_at(buffer, offset)),
+            None => self.read_at_and_wait(buffer, offset),
         }
     }
 

@@ -6,6 +6,9 @@
 //! not support the flag is asked once per file. (ext4, XFS and btrfs support it for reading. ext4
 //! does not for writing, so writes go to another thread.)
 //!
+//! A file that is opened with `O_DIRECT` is read past the cache. `RWF_NOWAIT` does not keep such a
+//! read from waiting for the device, so it is never made in place.
+//!
 //! A call that uses the file's position holds a kernel lock while it waits for the disk, and others
 //! would wait for that lock whatever their flags. So while such a call of the same handle is on
 //! another thread, all other calls with a position go there, too. Handles made by `try_clone` share
@@ -15,6 +18,7 @@
 //! [`Read`](std::io::Read) allows. [`read_cached`] is for the `read` of POSIX, which reads
 //! everything that there is.
 
+use crate::transfer::storage::{is_direct, is_local};
 use crate::transfer::total;
 use fibre_core::in_fibre;
 use fibre_core::internal::yield_point;
@@ -22,10 +26,14 @@ use rustix::fs::{fstat, tell};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The most bytes that are copied in place: about 30 µs of copying.
 const MOST_IN_PLACE: usize = 256 << 10;
+
+/// What places and lengths of reads past the cache are multiples of, at least.
+const BLOCK: u64 = 512;
 
 /// Bytes that the kernel caches together.
 const PAGE: u64 = 4096;
@@ -38,6 +46,8 @@ const POSITION: u64 = u64::MAX;
 pub(crate) struct InPlace {
     /// The file system does not know of it.
     unknown: AtomicBool,
+    /// Whether it is read past the cache. It is asked once.
+    direct: OnceLock<bool>,
     /// Calls that use the position and have been sent away.
     away: AtomicUsize,
 }
@@ -60,6 +70,9 @@ impl InPlace {
         if offset.is_none() && !self.may_use_position() {
             return None;
         }
+        if *self.direct.get_or_init(|| is_direct(fd)) {
+            return None;
+        }
         match preadv2(
             fd,
             buffers,
@@ -77,6 +90,11 @@ impl InPlace {
             Err(_) => {}
         }
         None
+    }
+
+    /// Whether a read that waits ends in a foreseeable time, so that it may be one of many.
+    pub(crate) fn ends(&self, fd: BorrowedFd<'_>) -> bool {
+        !self.unknown.load(Ordering::Relaxed) && is_local(fd)
     }
 
     /// Whether no user of the file's position may wait for a disk now.
@@ -122,6 +140,10 @@ pub(crate) fn read_cached(
         return None;
     }
     let done = match offset {
+        // Others fail by themselves in a file that is read past the cache, or are made in it.
+        Some(offset) if (offset | total as u64).is_multiple_of(BLOCK) && is_direct(fd) => {
+            return None;
+        }
         Some(offset) => now(offset),
         None if is_cached(fd, total) => here(),
         None => return None,

@@ -2,7 +2,7 @@
 
 use crate::backoff::{Backoff, Pause};
 use crate::funnel::{Direction, Left, Progress};
-use crate::shut_down::is_shut_down;
+use crate::poll::shut_down::is_shut_down;
 use crate::source::arm::SourceArm;
 use crate::source::{Source, closed, number_of};
 use crate::timeout::Timeout;

@@ -13,11 +13,11 @@
 //! file may never answer. There are never more such calls than the cluster has processors.
 //!
 //! The knowledge about a descriptor lies in a table by its number, which others may share: it is a
-//! hint. The same goes for file systems, by their devices. So all accesses are relaxed.
+//! hint. So all accesses are relaxed.
 
 use crate::posix::syscall::Syscall;
+use crate::transfer::storage::is_local;
 use fibre_core::internal::sharing_processors;
-use rustix::fs::{fstat, fstatfs};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::LazyLock;
@@ -48,40 +48,6 @@ static PAUSES: [Pause; PLACES] = [const { Pause(AtomicU64::new(0)) }; PLACES];
 /// Until when a descriptor's calls go elsewhere, in milliseconds since the first call of all, and
 /// in the lowest four bits how many slow ones there were in a row.
 struct Pause(AtomicU64);
-
-/// How many file systems are remembered.
-const DEVICES: usize = 64;
-
-/// The file systems with calls that end, by the numbers that the kernel has for them: ext2 to ext4,
-/// XFS, Btrfs, F2FS, what lies over others (overlayfs), and in memory.
-const LOCAL: [i64; 6] = [
-    0xEF53,
-    0x5846_5342,
-    0x9123_683E,
-    0xF2F5_2010,
-    0x794C_7630,
-    0x0102_1994,
-];
-
-/// Devices that have been asked about: their numbers, one up, and in the lowest bit whether calls
-/// on their files end.
-static ASKED: [AtomicU64; DEVICES] = [const { AtomicU64::new(0) }; DEVICES];
-
-/// Whether calls on a file end in a foreseeable time, by where it lies.
-fn is_local(fd: BorrowedFd<'_>) -> bool {
-    let Ok(device) = fstat(fd).map(|found| found.st_dev) else {
-        return false;
-    };
-    // Devices have fewer bits than that.
-    let place = &ASKED[device as usize % DEVICES];
-    let known = place.load(Ordering::Relaxed);
-    if known >> 1 == device + 1 {
-        return known & 1 == 1;
-    }
-    let is_local = fstatfs(fd).is_ok_and(|system| LOCAL.contains(&system.f_type));
-    place.store(((device + 1) << 1) | u64::from(is_local), Ordering::Relaxed);
-    is_local
-}
 
 /// A call while it is being made, and where it is counted.
 struct UnderWay<'a>(&'a AtomicUsize);
@@ -159,7 +125,6 @@ mod tests {
     use crate::posix::syscall::syscall;
     use fibre_core::Cluster;
     use std::fs::File;
-    use std::os::fd::AsFd;
 
     #[test]
     fn slow_calls_send_others_away_for_ever_longer() {
@@ -210,16 +175,6 @@ mod tests {
     fn calls_are_made_in_place_where_started_fibres_move() {
         assert!(made_in_place(true) > 0);
         assert_eq!(made_in_place(false), 0);
-    }
-
-    #[test]
-    fn what_may_never_answer_is_not_local() {
-        let there = |path: &str| File::open(path).map(|file| is_local(file.as_fd()));
-        assert!(there("/dev/shm").unwrap());
-        for _ in 0..2 {
-            assert!(!there("/proc/self/status").unwrap());
-            assert!(!there("/sys/kernel/mm").unwrap());
-        }
     }
 
     #[test]

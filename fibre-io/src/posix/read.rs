@@ -18,6 +18,9 @@ use super::vector::{Vector, message};
 use crate::fs::in_place::read_cached;
 use crate::raw::{Direction, Failure, Known, Left, Wish, is_file, remove_known};
 use crate::readiness::Readiness;
+use crate::ring::WaitingRead;
+use crate::transfer::storage::is_local;
+use fibre_core::cancellation_point;
 use fibre_core::internal::yield_point_cancellable;
 use rustix::io::Errno;
 use std::ffi::c_int;
@@ -131,6 +134,71 @@ fn read_file(
     let now = |offset: u64| read_now(fd, into, offset.cast_signed());
     match read_cached(borrow(fd), into.total(), offset, now, || call.here()) {
         Some(done) => Ok(done?),
-        None => call.elsewhere(),
+        None => read_and_wait(fd, into, offset, call),
+    }
+}
+
+/// Reads what is not cached.
+fn read_and_wait(
+    fd: c_int,
+    into: Vector<'_>,
+    offset: Option<u64>,
+    call: Syscall,
+) -> Result<usize, Failure> {
+    let read = WaitingRead::begin();
+    if let Some(offset) = offset
+        && read.is_one_of_many()
+        && is_local(borrow(fd))
+    {
+        cancellation_point()?;
+        // SAFETY: the caller's buffers, which the call may write to.
+        let done = unsafe { read.on_ring(borrow(fd), into.start(), into.count(), offset) };
+        // If a part was read, the call says whether the file ends there.
+        if let Some(count) = done.filter(|count| [0, into.total()].contains(count)) {
+            return Ok(count);
+        }
+    }
+    call.elsewhere()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fibre_core::Cluster;
+    use fibre_core::internal::blocking_metrics;
+    use std::fs::{self, OpenOptions};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    /// Bytes as reads past the cache want them.
+    #[repr(C, align(4096))]
+    struct Block([u8; 4096]);
+
+    /// Such a read waits for the device although the kernel is told that it must not.
+    #[test]
+    fn reads_past_the_cache_keep_no_processor() {
+        let path = std::env::temp_dir().join(format!("fibre-direct-{}", std::process::id()));
+        fs::write(&path, [5; 3 * 4096]).unwrap();
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(libc::O_DIRECT).open(&path);
+        fs::remove_file(&path).unwrap();
+        let file = file.unwrap();
+        let read = move |offset: i64| {
+            let mut block = Block([0; 4096]);
+            let (fd, length) = (file.as_raw_fd(), block.0.len());
+            let whole = libc::iovec {
+                iov_base: block.0.as_mut_ptr().cast(),
+                iov_len: length,
+            };
+            let call = syscall!(SYS_pread64, fd, whole.iov_base, length, offset);
+            let before = blocking_metrics().calls;
+            let count = read_at(fd, Vector::of(&whole), offset, call).unwrap();
+            (count, block.0[7], blocking_metrics().calls > before)
+        };
+        let cluster = Cluster::builder().processors(1).build().unwrap();
+        let fibre = cluster.spawn(move || [read(0), read(8192), read(3 * 4096)]);
+        let all = fibre.join().unwrap();
+        cluster.stop();
+        assert_eq!(all, [(4096, 5, true), (4096, 5, true), (0, 0, true)]);
     }
 }

@@ -43,7 +43,7 @@ mod several;
 pub use crate::descriptor::flags::Known;
 pub use crate::descriptor::table::NUMBERS;
 pub use crate::funnel::{Direction, Left};
-pub use crate::shut_down::is_shut_down;
+pub use crate::poll::shut_down::is_shut_down;
 pub use call::{Call, Wish};
 pub use failure::Failure;
 pub use number::{

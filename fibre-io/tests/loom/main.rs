@@ -1,4 +1,4 @@
-//! Models of gates, owners of descriptors and pollers, over all interleavings.
+//! Models of gates, owners of descriptors, pollers and the ring, over all interleavings.
 //!
 //! One program, which `cargo xtask loom` builds with `--cfg loom`; without that there is nothing in
 //! it.
@@ -9,6 +9,7 @@ mod gate;
 mod gates;
 mod ownership;
 mod pollers;
+mod ring;
 mod seen;
 mod task;
 mod users;

@@ -24,6 +24,7 @@
 //! | `poll`        | waiting for several descriptors                              |
 //! | `raw`         | descriptors by their numbers, as C programs have them       |
 //! | `files`       | files, many at once, in place and elsewhere                  |
+//! | `file_ring`   | reads that wait for the disk, many at once                   |
 //! | `names`       | what connections are made to: addresses and names           |
 //! | `copying`     | copying inside the kernel                                    |
 //! | `groups`      | several listeners on one port                                |
@@ -47,6 +48,7 @@ mod conversions;
 mod copying;
 mod deadlines;
 mod ends;
+mod file_ring;
 mod files;
 mod groups;
 mod halves;

@@ -57,6 +57,7 @@ fn defaults_are_told() {
         ("FIBRE_MAX_FIBRES", "no limit"),
         ("FIBRE_MOVES", "never"),
         ("FIBRE_BLOCKING_THREADS", "512"),
+        ("FIBRE_FILE_RING", "8"),
         ("FIBRE_QUIT", "dump"),
     ] {
         assert_eq!(told(&errors, variable).0, value, "{variable}");
