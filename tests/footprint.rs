@@ -175,7 +175,7 @@ fn a_scoped_value_is_one_allocation() {
     }
     let _turn = turn();
     watched(|| {
-        // A spare processor, which may come on a busy machine, would give back what this thread has.
+        // A spare processor may come on a busy machine, and give back what this thread has.
         let builder = Cluster::builder().processors(1).max_spare_processors(0);
         let cluster = builder.build().unwrap();
         let times = |f: &dyn Fn()| {

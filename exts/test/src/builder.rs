@@ -159,8 +159,12 @@ impl Builder {
     /// With what the closure has panicked with, or with words if a run has failed otherwise: by a
     /// deadlock, a leak, a broken invariant, something outside of the kit's control, or without an
     /// end. And if the caller is a fibre, or the variable has another form.
+    #[track_caller]
     pub fn run(self, test: impl Fn(&Sim) + Send + Sync + 'static) -> Report {
-        self.try_run(test).unwrap_or_else(|failed| failed.resume())
+        match self.try_run(test) {
+            Ok(report) => report,
+            Err(failed) => failed.resume(),
+        }
     }
 
     /// [`run`](Self::run), which returns what has failed: for those that count, or choose their

@@ -265,6 +265,7 @@ pub fn switch_point() {
 /// # Panics
 ///
 /// As [`Builder::run`].
+#[track_caller]
 pub fn run(test: impl Fn(&Sim) + Send + Sync + 'static) {
     let _ = Sim::builder().run(test);
 }

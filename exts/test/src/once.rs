@@ -10,8 +10,9 @@ use crate::stage::{RunKind, Stage, Verdict};
 use fibre_core::internal::switch_off;
 use fibre_core::{Cluster, JoinHandle};
 use fibre_sync::selection::parts::ask_directors;
-use std::sync::Arc;
+use std::panic::{set_hook, take_hook};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 /// How long the fibres of a failed run are given to end once they have been cancelled, in the time
@@ -79,6 +80,11 @@ pub(crate) fn run_once(settings: Settings, picker: Picker, test: &Test) -> Outco
     let mut root = Some(root);
     let failure = Failure::of(verdict, &stage, &cluster, settings.dumps())
         .or_else(|| end(root.take()?, &cluster, &stage, settings));
+    if failure.is_some() {
+        // A fibre that is unwound may panic, as its joins come to nothing. The failure says why.
+        quieten_panics();
+        stage.note_failed();
+    }
     let limit = match stage.live_on_hosts() {
         _ if failure.is_some() || settings.allows_leaks => Some(CANCEL),
         0 => None,
@@ -166,4 +172,18 @@ fn stop(cluster: Cluster, limit: Option<Duration>) {
         Some(limit) => drop(switch_off(cluster, limit)),
         None => cluster.stop(),
     }
+}
+
+/// Keeps the panic hook from telling of what a repeated run panics with again, or of what follows
+/// from a failure.
+pub(crate) fn quieten_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = take_hook();
+        set_hook(Box::new(move |panic| {
+            if Stage::of_caller(Stage::is_quiet) != Some(true) {
+                hook(panic);
+            }
+        }));
+    });
 }

@@ -6,18 +6,17 @@
 //! is repeated once more for its account.
 
 use crate::failure::Failure;
-use crate::once::{Outcome, Settings, Test, run_once};
+use crate::once::{Outcome, Settings, Test, quieten_panics, run_once};
 use crate::replay::Replay;
 use crate::schedule::picker::Picker;
 use crate::schedule::shorten::shorten;
 use crate::schedule::switches::{Switch, Switches};
-use crate::stage::{RunKind, Stage};
+use crate::stage::RunKind;
 use fibre_core::internal::warn;
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
-use std::panic::{resume_unwind, set_hook, take_hook};
-use std::sync::Once;
+use std::panic::resume_unwind;
 use std::time::Instant;
 
 /// How often a failed run is repeated with fewer switches.
@@ -78,6 +77,7 @@ impl FailedRun {
     /// # Panics
     ///
     /// Always.
+    #[track_caller]
     pub fn resume(self) -> ! {
         match self.panic {
             Some(payload) => {
@@ -282,19 +282,6 @@ impl Failed<'_> {
             panic: self.failure.panic,
         }
     }
-}
-
-/// Keeps the panic hook from telling of what a repeated run panics with again.
-fn quieten_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let hook = take_hook();
-        set_hook(Box::new(move |panic| {
-            if Stage::of_caller(Stage::is_quiet) != Some(true) {
-                hook(panic);
-            }
-        }));
-    });
 }
 
 /// What is said if a run has failed with this hash, and `again` differs from that.

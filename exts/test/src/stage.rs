@@ -31,7 +31,7 @@ use std::any::Any;
 use std::backtrace::Backtrace;
 use std::collections::{HashMap, VecDeque};
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -84,6 +84,8 @@ pub(crate) struct Stage {
     most_switches: u64,
     /// How another thread's wake-up is waited for, and what is said meanwhile.
     kind: RunKind,
+    /// Whether the run has failed.
+    has_failed: AtomicBool,
     /// What random bytes follow from, and how often they have been read.
     noise: (u64, AtomicU64),
     pub(crate) invariants: Invariants,
@@ -135,6 +137,7 @@ impl Stage {
             switches: AtomicU64::new(0),
             most_switches,
             kind,
+            has_failed: AtomicBool::new(false),
             noise: (mix(seed ^ NOISE), AtomicU64::new(0)),
             invariants: Invariants::default(),
             state: Mutex::new(State {
@@ -300,9 +303,15 @@ impl Stage {
         }
     }
 
-    /// Whether nothing is said of panics.
+    /// Whether nothing is said of panics: of those that a repeated run has again, and of those that
+    /// follow from the end of a failed one.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.kind != RunKind::First
+        self.kind != RunKind::First || self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the run has failed, and is about to be unwound.
+    pub(crate) fn note_failed(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
     }
 
     /// The choices of the run, which is over, and its account.

@@ -9,8 +9,8 @@
 //!                  └─push──┘ take
 //! ```
 //!
-//! A caller that pushes onto an empty stack learns what the thread does, and sees to it: it starts a
-//! thread, or wakes it, or knows that the thread will look. So no request lies there unseen. Only
+//! A caller that pushes onto an empty stack learns what the thread does, and sees to it: it starts
+//! a thread, or wakes it, or knows that the thread will look. So no request lies there unseen. Only
 //! one caller learns each time that there is no thread, so there are never two.
 //!
 //! The thread takes the whole stack at once, so a request that comes back to the same address harms

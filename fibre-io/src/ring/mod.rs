@@ -1,10 +1,10 @@
 //! Reads of files that wait for the disk, on one ring for the whole process.
 //!
-//! A read of what is not in the page cache waits. On a thread of the pool (`fibre::blocking`) it
-//! costs two switches of threads, and a thread. When many wait at once, an io_uring instance is cheaper:
-//! its one thread hands many reads to the kernel by one call, and learns of many ends by one
-//! (docs/decisions/0126 has the figures). So a read that finds seven others waiting goes there.
-//! Below that the pool is cheaper.
+//! A read of what is not in the page cache waits. A thread of the pool (`fibre::blocking`) makes it
+//! at the cost of two switches of threads, and of the thread. When many wait at once, an io_uring
+//! instance is cheaper: its one thread hands many reads to the kernel by one call, and learns of
+//! many ends by one (docs/decisions/0126 has the figures). So a read that finds seven others
+//! waiting goes there. Below that the pool is cheaper.
 //!
 //! * `inbox` is how requests come to the thread, and how that thread comes and goes;
 //! * `waiting_read` decides where a read is made;

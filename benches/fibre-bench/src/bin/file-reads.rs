@@ -218,31 +218,7 @@ fn measure(arguments: &Arguments, case: &[String]) -> Result<()> {
     let most = Arc::new((AtomicU64::new(0), AtomicBool::new(false)));
     let watcher = watch_threads(Arc::clone(&most));
     let watch = Stopwatch::start()?;
-    let at_once = arguments.at_once[0];
-    match way {
-        Way::Threads => {
-            let readers = (0..at_once).map(|_| {
-                let reads = Arc::clone(&reads);
-                thread::spawn(move || reads.all(|buffer, at| reads.std.read_exact_at(buffer, at)))
-            });
-            for reader in readers.collect::<Vec<_>>() {
-                reader
-                    .join()
-                    .map_err(|_| anyhow!("a reader has panicked"))??;
-            }
-        }
-        Way::Pool | Way::Ring | Way::Fibres => {
-            let readers = (0..at_once).map(|_| {
-                let reads = Arc::clone(&reads);
-                cluster.spawn(move || reads.all(|buffer, at| reads.file.read_exact_at(buffer, at)))
-            });
-            for reader in readers.collect::<Vec<_>>() {
-                reader
-                    .join()
-                    .map_err(|_| anyhow!("a reader has panicked"))??;
-            }
-        }
-    }
+    read_all(way, arguments.at_once[0], &reads, &cluster)?;
     let sample = watch.stop(reads.places.len() as u64)?;
     most.1.store(true, Ordering::Relaxed);
     watcher
@@ -262,6 +238,27 @@ fn measure(arguments: &Arguments, case: &[String]) -> Result<()> {
     println!("{}", serde_json::to_string(&sample)?);
     // Threads in look-ups do not end.
     std::process::exit(0);
+}
+
+/// Reads all there is, from so many threads or fibres.
+fn read_all(way: Way, at_once: usize, reads: &Arc<Reads>, cluster: &Cluster) -> Result<()> {
+    let has_panicked = || anyhow!("a reader has panicked");
+    let readers = (0..at_once).map(|_| Arc::clone(reads));
+    if way == Way::Threads {
+        let spawn = |reads: Arc<Reads>| {
+            thread::spawn(move || reads.all(|buffer, at| reads.std.read_exact_at(buffer, at)))
+        };
+        let readers: Vec<_> = readers.map(spawn).collect();
+        let mut ends = readers.into_iter().map(thread::JoinHandle::join);
+        ends.try_for_each(|end| end.map_err(|_| has_panicked())?)
+    } else {
+        let spawn = |reads: Arc<Reads>| {
+            cluster.spawn(move || reads.all(|buffer, at| reads.file.read_exact_at(buffer, at)))
+        };
+        let readers: Vec<_> = readers.map(spawn).collect();
+        let mut ends = readers.into_iter().map(fibre::JoinHandle::join);
+        ends.try_for_each(|end| end.map_err(|_| has_panicked())?)
+    }
 }
 
 /// Looks now and then how many threads there are, and keeps the largest number.

@@ -189,6 +189,26 @@ fn the_printed_lines_repeat_the_run_in_another_process() {
     }
 }
 
+/// When a run has failed, its fibres are unwound, and may panic: that is not what went wrong.
+#[test]
+fn what_follows_from_a_failure_is_not_told() {
+    if plays("fails") {
+        fibre_test::run(|_| {
+            let mutex = Arc::new(Mutex::new(()));
+            let held = mutex.lock();
+            let waits = Arc::clone(&mutex);
+            let joined = fibre::spawn(move || drop(waits.lock())).join();
+            drop(held);
+            joined.expect("it has ended well");
+        });
+        return;
+    }
+    let output = spawn_child("fails", &[]);
+    let errors = errors(&output);
+    assert_says(&errors, &["deadlock: nothing can run and nothing is due"]);
+    assert!(!errors.contains("it has ended well"), "{errors}");
+}
+
 /// An exhaustive schedule has no seed that says all, so the line has the switches.
 #[test]
 fn a_schedule_of_all_is_repeated_by_its_switches() {
