@@ -14,12 +14,13 @@ use std::fs;
 pub(crate) type Still = Vec<(i32, u64)>;
 
 /// The names of the runtime's threads that wait in other ways, or wake up by themselves.
-const OWN: [&str; 6] = [
+const OWN: [&str; 7] = [
     "fibre-monitor",
     "fibre-dump",
     "fibre-watch",
     "fibre-master",
     "fibre-metrics",
+    "fibre-ring",
     // The kernel keeps 15 bytes of it.
     "fibre-schedtrac",
 ];

@@ -4,6 +4,9 @@
 //! the kernel for ends of reads and for its bell, a counter that a caller adds to who brings a
 //! request while it sleeps. The bell is never closed: a caller may be about to ring when the
 //! thread that it is for has woken by itself, served the request, and ended.
+//!
+//! The ring only tells that the bell rings (`poll`), and the thread takes the count: a read on the
+//! ring of a thread that is about to end would take what wakes the next one.
 
 use super::inbox::{Chain, Duty, Inbox, Link};
 use fibre_core::internal::{Waiter, blocking_defaults, start_helper, variable};
@@ -45,9 +48,6 @@ static INBOX: LazyLock<Inbox> = LazyLock::new(Inbox::default);
 /// When a ring may be tried again, in milliseconds since [`START`]; `u64::MAX` stands for never.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
-/// What the bell has counted, where the kernel may write even after a thread has ended.
-static RUNG: AtomicU64 = AtomicU64::new(0);
-
 /// A moment before all others.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -58,7 +58,7 @@ pub(super) struct Request {
     link: Link,
     /// The read.
     entry: squeue::Entry,
-    /// The fibre's wait; null for the bell's.
+    /// The fibre's wait; null for the listener.
     waiter: Cell<*const Waiter>,
     /// What the kernel says of it.
     result: Cell<i32>,
@@ -158,7 +158,7 @@ fn bell() -> io::Result<&'static OwnedFd> {
     if let Some(bell) = BELL.get() {
         return Ok(bell);
     }
-    let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
+    let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     Ok(BELL.get_or_init(|| bell))
 }
 
@@ -194,10 +194,11 @@ fn run(bell: &'static OwnedFd) {
 /// What the thread has.
 struct Turns {
     ring: IoUring,
+    bell: &'static OwnedFd,
     /// Listens to the bell. Nobody waits for it.
-    bell: Request,
-    /// Whether the bell's request is in one of the places below.
-    hears_bell: bool,
+    listener: Request,
+    /// Whether that is in one of the places below.
+    listens: bool,
     /// Requests that have come.
     backlog: Chain,
     /// Those in the ring that the kernel has not taken, in their order, and their number.
@@ -208,13 +209,13 @@ struct Turns {
 
 impl Turns {
     /// The beginning.
-    fn new(ring: IoUring, bell: &OwnedFd) -> Self {
-        let (place, length) = (RUNG.as_ptr().cast(), size_of_val(&RUNG) as u32);
-        let listen = opcode::Read::new(types::Fd(bell.as_raw_fd()), place, length);
+    fn new(ring: IoUring, bell: &'static OwnedFd) -> Self {
+        let listen = opcode::PollAdd::new(types::Fd(bell.as_raw_fd()), libc::POLLIN as u32);
         Self {
             ring,
-            bell: Request::new(listen.build()),
-            hears_bell: false,
+            bell,
+            listener: Request::new(listen.build()),
+            listens: false,
             backlog: Chain::default(),
             queued: (Chain::default(), 0),
             in_flight: 0,
@@ -228,7 +229,7 @@ impl Turns {
             self.fill();
             let is_full = self.in_flight + self.queued.1 >= MOST;
             let sleeps = (self.backlog.is_empty() || is_full) && INBOX.sleep();
-            // One of them is the bell's.
+            // One of them is the listener.
             let is_idle = self.in_flight + self.queued.1 == 1;
             let entered = match (sleeps, is_idle) {
                 (false, _) => self.ring.submit(),
@@ -259,9 +260,9 @@ impl Turns {
 
     /// Puts requests into the ring.
     fn fill(&mut self) {
-        if !self.hears_bell {
-            self.backlog.push(NonNull::from(&self.bell).cast());
-            self.hears_bell = true;
+        if !self.listens {
+            self.backlog.push(NonNull::from(&self.listener).cast());
+            self.listens = true;
         }
         let mut entries = self.ring.submission();
         while self.in_flight + self.queued.1 < MOST && !entries.is_full() {
@@ -269,8 +270,8 @@ impl Turns {
                 break;
             };
             let request = link.cast::<Request>();
-            // SAFETY: the fibre waits, and its buffers stay, until the request is concluded.
-            // Whatever the bell's has stays for ever.
+            // SAFETY: the fibre waits, and its buffers stay, until the request is concluded. The
+            // listener has no buffer.
             unsafe {
                 let entry = request.as_ref().entry.clone();
                 let entry = entry.user_data(request.as_ptr().expose_provenance() as u64);
@@ -297,8 +298,10 @@ impl Turns {
         for end in self.ring.completion() {
             let request = ptr::with_exposed_provenance_mut::<Request>(end.user_data() as usize);
             self.in_flight -= 1;
-            if ptr::eq(request, &raw const self.bell) {
-                self.hears_bell = false;
+            if ptr::eq(request, &raw const self.listener) {
+                self.listens = false;
+                // What is rung from here on is for requests that are taken out after this.
+                let _ = rustix::io::read(self.bell, &mut [0; 8]);
             } else if let Some(request) = NonNull::new(request) {
                 // SAFETY: the kernel was given it once, and says once that it is done with it.
                 unsafe { Request::conclude(request, end.result()) };

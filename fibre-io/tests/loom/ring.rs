@@ -1,11 +1,11 @@
 //! Models of the ring's inbox: requests come while its thread wakes, goes to sleep, and ends.
 //!
-//! Run by `cargo xtask loom`. The word is the shipped one. The kernel, which wakes the thread, is a
-//! loom notification here, and a request is served when it has been taken out.
+//! Run by `cargo xtask loom`. The word is the shipped one. The bell, which the kernel has, is a
+//! number under a lock here, and a request is served when it has been taken out.
 
-use fibre_core::model::{Shared, Watched, check, finds_planted};
+use fibre_core::model::{Shared, Watched, check, finds_bug, finds_planted};
 use fibre_io::ring::inbox::{Chain, Duty, Inbox, Link};
-use loom::sync::Notify;
+use loom::sync::{Condvar, Mutex};
 use loom::thread;
 use std::ptr::NonNull;
 
@@ -19,10 +19,43 @@ struct Request {
     served: Watched,
 }
 
+/// The bell: an eventfd.
+#[derive(Default)]
+struct Bell {
+    count: Mutex<u32>,
+    rings: Condvar,
+}
+
+impl Bell {
+    /// Adds to the count.
+    fn ring(&self) {
+        *self.count.lock().unwrap() += 1;
+        self.rings.notify_all();
+    }
+
+    /// Waits for it, and takes the count.
+    fn wait(&self) {
+        let mut count = self.count.lock().unwrap();
+        while *count == 0 {
+            count = self.rings.wait(count).unwrap();
+        }
+        *count = 0;
+    }
+
+    /// What the ring of a thread that has ended does as long as it is there: it is told of the
+    /// count, or, planted, takes it.
+    fn is_heard_by_an_old_ring(&self, takes: bool) {
+        let mut count = self.count.lock().unwrap();
+        if takes {
+            *count = 0;
+        }
+    }
+}
+
 /// What callers and the thread share.
 struct Ring {
     inbox: Inbox,
-    bell: Notify,
+    bell: Bell,
     requests: [Request; 2],
 }
 
@@ -31,7 +64,7 @@ impl Ring {
     fn new() -> Shared<Self> {
         Shared::new(Self {
             inbox: Inbox::default(),
-            bell: Notify::new(),
+            bell: Bell::default(),
             requests: Default::default(),
         })
     }
@@ -88,11 +121,23 @@ impl Ring {
 
 /// Two requests come to a thread that sleeps without them.
 fn two_come() {
+    come(Ring::new());
+}
+
+/// The same, while the ring of the thread before is still there.
+fn two_come_soon(old_takes: bool) {
     let ring = Ring::new();
+    let old = thread::spawn(move || ring.get().bell.is_heard_by_an_old_ring(old_takes));
+    come(ring);
+    old.join().unwrap();
+}
+
+/// Two requests come.
+fn come(ring: Shared<Ring>) {
     let caller = |number| {
         move || match ring.get().bring(number) {
             Duty::Nothing => {}
-            Duty::Wake => ring.get().bell.notify(),
+            Duty::Wake => ring.get().bell.ring(),
             Duty::Start => ring.get().until_both_are_served(),
         }
     };
@@ -147,6 +192,17 @@ fn no_request_comes_too_late_for_a_thread_that_ends() {
 #[test]
 fn what_is_given_back_is_given_back_once() {
     check(one_gives_up);
+}
+
+#[test]
+fn the_ring_of_a_thread_that_has_ended_takes_no_wake_up() {
+    check(|| two_come_soon(false));
+}
+
+/// Planted: it reads the count, and does not only poll.
+#[test]
+fn planted_read_of_an_old_ring_is_found() {
+    finds_bug(|| two_come_soon(true));
 }
 
 /// Planted: the thread sleeps, and a request that has just come is lost.
