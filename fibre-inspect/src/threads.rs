@@ -72,6 +72,26 @@ pub(crate) fn activity(thread: i32) -> Activity {
     }
 }
 
+/// Whether a line of `stat` is that of a thread of the kernel's in this process, which works for an
+/// io_uring instance: it runs none of the program's code, and takes no signal. Takes no memory.
+pub(crate) fn is_kernel_worker(stat: &[u8]) -> bool {
+    /// `PF_IO_WORKER` among a thread's flags.
+    const WORKER: u32 = 0x10;
+    /// Which one the flags are of the fields behind the name, which is in brackets.
+    const FLAGS: usize = 6;
+    let name = stat.iter().rposition(|byte| *byte == b')');
+    let fields = name.and_then(|end| stat.get(end + 1..)).unwrap_or_default();
+    let mut fields = fields
+        .split(|byte| *byte == b' ')
+        .filter(|it| !it.is_empty());
+    let flags = fields.nth(FLAGS).unwrap_or_default();
+    let flags = flags.iter().try_fold(0_u32, |flags, byte| {
+        let digit = char::from(*byte).to_digit(10)?;
+        flags.checked_mul(10)?.checked_add(digit)
+    });
+    flags.is_some_and(|flags| flags & WORKER != 0)
+}
+
 /// Whether a thread blocks a signal. One field is no reason for a crate.
 pub(crate) fn blocks(thread: i32, signal: i32) -> bool {
     let path = format!("/proc/self/task/{thread}/status");
@@ -129,6 +149,21 @@ fn name(number: i64) -> Option<&'static str> {
 mod tests {
     use super::*;
     use std::sync::mpsc;
+
+    #[test]
+    fn workers_of_the_kernel_are_known_by_their_flags() {
+        let line = |name: &str, flags: u32| format!("7 ({name}) S 1 7 7 0 -1 {flags} 0 12 0\n");
+        for (name, flags, is) in [
+            ("iou-wrk-5", 0x10 | 0x40_0040, true),
+            ("a) S 1 2", 0x10, true),
+            ("iou-wrk-5", 0x40_0040, false),
+        ] {
+            assert_eq!(is_kernel_worker(line(name, flags).as_bytes()), is, "{name}");
+        }
+        assert!(!is_kernel_worker(b"") && !is_kernel_worker(b"7 (cut) S 1"));
+        let own = fs::read("/proc/thread-self/stat").unwrap();
+        assert!(!is_kernel_worker(&own));
+    }
 
     #[test]
     fn a_thread_in_a_call_is_seen_there() {

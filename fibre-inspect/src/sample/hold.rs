@@ -21,6 +21,7 @@
 
 use super::ask::{SIGNAL, ask};
 use crate::descriptors::has_own_descriptors;
+use crate::threads::is_kernel_worker;
 use std::io::{self, Write};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -152,7 +153,8 @@ impl Held {
         true
     }
 
-    /// Holds all threads of the process but the caller's, those with own descriptors, and these.
+    /// Holds all threads of the process but the caller's, those with own descriptors, those of the
+    /// kernel, and these.
     /// The handler of the signal has to call [`stayed`]. Blocks the thread; no other one may do
     /// this meanwhile.
     ///
@@ -163,8 +165,10 @@ impl Held {
     pub(crate) fn all(still: &[i32]) -> Result<Self, i32> {
         // SAFETY: a number.
         let own = unsafe { libc::gettid() };
-        let is_asked =
-            |thread| thread != own && !still.contains(&thread) && !has_own_descriptors(thread);
+        let is_asked = |thread| {
+            let is_left_out = thread == own || still.contains(&thread);
+            !is_left_out && !has_own_descriptors(thread) && !is_of_kernel(thread)
+        };
         if let Some(thread) = is_deaf_for_long(is_asked) {
             return Err(thread);
         }
@@ -322,6 +326,11 @@ fn is_deaf(thread: i32) -> bool {
         mask << 4 | u64::from(char::from(*digit).to_digit(16).unwrap_or(0))
     });
     mask >> (SIGNAL - 1) & 1 != 0
+}
+
+/// Whether a thread is the kernel's.
+fn is_of_kernel(thread: i32) -> bool {
+    is_kernel_worker(read(thread, "stat", &mut [0; 512]))
 }
 
 /// Sleeps for a moment.

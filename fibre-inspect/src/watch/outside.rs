@@ -8,6 +8,7 @@
 //! Three words of three files are read here, and elsewhere as few. A crate reads all fields, and
 //! fails if a sandbox leaves one out.
 
+use crate::threads::is_kernel_worker;
 use std::fs;
 
 /// A thread that waits: its number, and how often it was given a CPU.
@@ -49,6 +50,9 @@ pub(crate) fn still(processors: &[i32]) -> Option<Still> {
         let file = |name: &str| fs::read_to_string(format!("/proc/self/task/{thread}/{name}"));
         let name = file("comm").ok()?;
         if processors.contains(&thread) || OWN.contains(&name.trim_end()) {
+            continue;
+        }
+        if is_kernel_worker(file("stat").ok()?.as_bytes()) {
             continue;
         }
         if !waits_for_ever(&file("syscall").ok()?) {

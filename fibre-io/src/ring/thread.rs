@@ -15,6 +15,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::io;
+use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -191,7 +192,7 @@ fn run(bell: &'static OwnedFd) {
     }
 }
 
-/// What the thread has.
+/// What the thread has. It stays in its place, as the kernel knows the listener by its address.
 struct Turns {
     ring: IoUring,
     bell: &'static OwnedFd,
@@ -312,12 +313,10 @@ impl Turns {
     /// Gives back what the kernel has not taken, as a sandbox forbids it now, and concludes the
     /// rest. The ends of that come without a call.
     #[cold]
-    fn until_ended(mut self) {
+    fn until_ended(&mut self) {
         put_off(true);
-        give_back(self.queued.0);
-        give_back(self.backlog);
-        self.queued = Default::default();
-        self.backlog = Chain::default();
+        give_back(mem::take(&mut self.queued).0);
+        give_back(mem::take(&mut self.backlog));
         ring_bell();
         while self.in_flight > 0 {
             thread::sleep(NAP);

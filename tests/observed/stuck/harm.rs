@@ -5,8 +5,9 @@ use crate::support::process::{child, end_after, plays};
 use fibre::sync::Event;
 use fibre::{Cluster, Format};
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,6 +33,45 @@ fn handle(handler: extern "C" fn(i32)) {
             0
         );
     }
+}
+
+/// The kernel has threads of its own in a process with an io_uring instance. They take no signal,
+/// and run nothing of the program's.
+#[test]
+fn workers_of_the_kernel_hinder_no_search() {
+    alone("workers", |cluster, prefix| {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut byte = [0];
+        let mut ring = io_uring::IoUring::new(2).unwrap();
+        let read = io_uring::opcode::Read::new(
+            io_uring::types::Fd(reader.as_raw_fd()),
+            byte.as_mut_ptr(),
+            1,
+        );
+        let read = read.build().flags(io_uring::squeue::Flags::ASYNC);
+        // SAFETY: the pipe and the byte stay until the read has ended.
+        unsafe { ring.submission().push(&read).unwrap() };
+        ring.submit().unwrap();
+        let is_worker = |task: fs::DirEntry| {
+            let name = fs::read_to_string(task.path().join("comm")).ok()?;
+            name.starts_with("iou-wrk").then_some(())
+        };
+        let is_there = || {
+            let mut tasks = fs::read_dir("/proc/self/task").unwrap();
+            tasks.any(|task| is_worker(task.unwrap()).is_some())
+        };
+        let begun = Instant::now();
+        while !is_there() {
+            assert!(begun.elapsed() < LIMIT, "no worker has come");
+            thread::yield_now();
+        }
+        leak(cluster, prefix);
+        let found = !found(prefix).is_empty();
+        assert!(is_there(), "the worker still waits for the pipe");
+        writer.write_all(b"!").unwrap();
+        ring.submit_and_wait(1).unwrap();
+        found
+    });
 }
 
 /// The program's handler gets each of its signals, and none of the search's.

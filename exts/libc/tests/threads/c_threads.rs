@@ -359,6 +359,14 @@ pub(crate) fn names_by_prctl() {
     assert_eq!(before, after);
 }
 
+/// Checks that a dump has these words.
+fn assert_is_shown(words: &str) {
+    let mut dump = Vec::new();
+    fibre::dump(&mut dump, fibre::Format::Text).unwrap();
+    let dump = String::from_utf8_lossy(&dump);
+    assert!(dump.contains(words), "{dump}");
+}
+
 pub(crate) fn calls_that_name_a_thread() {
     let flag = AtomicBool::new(false);
     let thread = create_waiting(&flag);
@@ -379,6 +387,7 @@ pub(crate) fn calls_that_name_a_thread() {
         );
         assert_eq!(libc::pthread_getname_np(thread, name.as_mut_ptr(), 16), 0);
         assert_eq!(name.map(|byte| byte as u8)[..4], *b"far\0");
+        assert_is_shown(" \"far\"");
         let asked = pthread_getschedparam(thread, &raw mut policy, &raw mut parameters);
         assert_eq!(
             (asked, policy, parameters.sched_priority),
