@@ -119,64 +119,53 @@ impl Ring {
     }
 }
 
+/// Two callers bring a request each, and do what they have to. Both are served once.
+fn two_callers(ring: Shared<Ring>, see_to: fn(&Ring, Duty)) {
+    let caller = |number| move || see_to(ring.get(), ring.get().bring(number));
+    let other = thread::spawn(caller(1));
+    caller(0)();
+    other.join().unwrap();
+    assert_eq!(ring.get().served(), [1, 1]);
+}
+
+/// What a caller does where the thread stays until both are served.
+fn to_patient_thread(ring: &Ring, duty: Duty) {
+    match duty {
+        Duty::Nothing => {}
+        Duty::Wake => ring.bell.ring(),
+        Duty::Start => ring.until_both_are_served(),
+    }
+}
+
 /// Two requests come to a thread that sleeps without them.
 fn two_come() {
-    come(Ring::new());
+    two_callers(Ring::new(), to_patient_thread);
 }
 
 /// The same, while the ring of the thread before is still there.
 fn two_come_soon(old_takes: bool) {
     let ring = Ring::new();
     let old = thread::spawn(move || ring.get().bell.is_heard_by_an_old_ring(old_takes));
-    come(ring);
+    two_callers(ring, to_patient_thread);
     old.join().unwrap();
-}
-
-/// Two requests come.
-fn come(ring: Shared<Ring>) {
-    let caller = |number| {
-        move || match ring.get().bring(number) {
-            Duty::Nothing => {}
-            Duty::Wake => ring.get().bell.ring(),
-            Duty::Start => ring.get().until_both_are_served(),
-        }
-    };
-    let other = thread::spawn(caller(1));
-    caller(0)();
-    other.join().unwrap();
-    assert_eq!(ring.get().served(), [1, 1]);
 }
 
 /// Two requests come while the thread may end at any moment.
 fn two_come_while_it_ends() {
-    let ring = Ring::new();
-    let caller = |number| {
-        move || {
-            if ring.get().bring(number) == Duty::Start {
-                ring.get().until_idle();
-            }
+    two_callers(Ring::new(), |ring, duty| {
+        if duty == Duty::Start {
+            ring.until_idle();
         }
-    };
-    let other = thread::spawn(caller(1));
-    caller(0)();
-    other.join().unwrap();
-    assert_eq!(ring.get().served(), [1, 1]);
+    });
 }
 
 /// One caller cannot start a thread, and gives back what has come; another one comes meanwhile.
 fn one_gives_up() {
-    let ring = Ring::new();
-    let caller = |number| {
-        move || {
-            if ring.get().bring(number) == Duty::Start {
-                ring.get().serve(ring.get().inbox.give_up());
-            }
+    two_callers(Ring::new(), |ring, duty| {
+        if duty == Duty::Start {
+            ring.serve(ring.inbox.give_up());
         }
-    };
-    let other = thread::spawn(caller(1));
-    caller(0)();
-    other.join().unwrap();
-    assert_eq!(ring.get().served(), [1, 1]);
+    });
 }
 
 #[test]
