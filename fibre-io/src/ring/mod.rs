@@ -4,7 +4,7 @@
 //! at the cost of two switches of threads, and of the thread. When many wait at once, an io_uring
 //! instance is cheaper: its one thread hands many reads to the kernel by one call, and learns of
 //! many ends by one (docs/decisions/0126 has the figures). So a read that finds seven others
-//! waiting goes there. Below that the pool is cheaper.
+//! waiting goes there. One alone is cheaper, and sooner back, by the pool.
 //!
 //! * `inbox` is how requests come to the thread, and how that thread comes and goes;
 //! * `waiting_read` decides where a read is made;
